@@ -46,7 +46,7 @@ graph::Operator norm() {
 void run(benchmark::State& state, const graph::Operator& op, graph::Pass pass, double work, const char* unit,
          const char* goal) {
   const auto host = kernels::open_device("host", 1);
-  test::Trial trial(*host, op, 1, kernels::Precision::fp32, 1);
+  test::KernelTrial trial(*host, op, 1, kernels::Precision::fp32, 1);
   trial.run_all();
   for (auto _ : state) trial.run(pass);
   state.counters[unit] = benchmark::Counter(work, benchmark::Counter::kIsIterationInvariantRate);

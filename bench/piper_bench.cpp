@@ -17,13 +17,14 @@
 #include "support/piper_cases.hpp"
 
 using namespace penstock;
-using planners::Knapsack;
+using planners::KnapsackRule;
 
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-void search(benchmark::State& state, const graph::PiperWorkload& workload, Knapsack knapsack, int threads) {
+void search(benchmark::State& state, const graph::PiperWorkload& workload, KnapsackRule knapsack,
+            int threads) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
                                   static_cast<std::size_t>(threads));
   planners::PiperOptions options;
@@ -56,7 +57,7 @@ void published(benchmark::State& state, const char* name, graph::PiperSetting se
   if (path.empty()) return state.SkipWithError("no reference data");
   auto workload = graph::load_piper(path.string(), graph::PiperTime::seconds);
   workload.setting = setting;
-  search(state, workload, Knapsack::greedy, 1);
+  search(state, workload, KnapsackRule::greedy, 1);
   state.SetLabel("published " + std::to_string(published_s) + " s, goal a fiftieth");
 }
 #define PENSTOCK_PUBLISHED(file, label, setting, seconds)                         \
@@ -79,7 +80,7 @@ void every_setting(benchmark::State& state, const char* name) {
   if (rows.empty() || path.empty()) return state.SkipWithError("no reference data");
   auto workload = graph::load_piper(path.string(), graph::PiperTime::seconds);
   planners::PiperOptions options;
-  options.rules.knapsack = Knapsack::greedy;
+  options.rules.knapsack = KnapsackRule::greedy;
   const core::PeakMemory memory;
   double least = std::numeric_limits<double>::infinity(), published = 0, ours = 0;
   int count = 0;
@@ -115,7 +116,7 @@ BENCHMARK_CAPTURE(every_setting, resnet, "resnet")
 
 /// Three chains of 25 layers side by side: 26^3 = 17,576 downsets and 351^3 pairs of them, on 8 devices. That
 /// is three times as many pairs as the GNMT workload has (17,914 downsets, 8 devices: published 530 s).
-void braid(benchmark::State& state, double memory, Knapsack knapsack) {
+void braid(benchmark::State& state, double memory, KnapsackRule knapsack) {
   core::Random random(7);
   graph::PiperWorkload workload;
   for (int v = 0; v < 75; ++v) {
@@ -131,17 +132,17 @@ void braid(benchmark::State& state, double memory, Knapsack knapsack) {
   search(state, workload, knapsack, static_cast<int>(state.range(0)));
   state.SetLabel("goal 10 s on one thread");
 }
-BENCHMARK_CAPTURE(braid, ample, 8 * kGiB, Knapsack::greedy)
+BENCHMARK_CAPTURE(braid, ample, 8 * kGiB, KnapsackRule::greedy)
     ->Arg(1)
     ->Arg(2)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
-BENCHMARK_CAPTURE(braid, tight, 0.7 * kGiB, Knapsack::greedy)
+BENCHMARK_CAPTURE(braid, tight, 0.7 * kGiB, KnapsackRule::greedy)
     ->Arg(1)
     ->Arg(2)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
-BENCHMARK_CAPTURE(braid, exact, 0.7 * kGiB, Knapsack::exact)
+BENCHMARK_CAPTURE(braid, exact, 0.7 * kGiB, KnapsackRule::exact)
     ->Arg(1)
     ->Arg(2)
     ->Unit(benchmark::kMillisecond)

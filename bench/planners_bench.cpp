@@ -127,7 +127,7 @@ void simulated(benchmark::State& state, const char* planner, int devices, const 
     return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan)));
   };
   options.at_least = [&](const plan::Plan& plan) {
-    return score::least_iteration(problem, plan, score::Reduction::closed_form);
+    return score::least_iteration(problem, plan, score::ReductionTiming::closed_form);
   };
   std::uint64_t rows = 0;
   for (auto _ : state) rows = planners::planner(planner).plan(problem, options, {}).states;

@@ -53,7 +53,7 @@ class SpeedCosts final : public cost::CostModel {
 };
 
 /// 1F1B over a chain of stages, each on `replicas` devices of a node of its own, one sample per replica.
-struct Pipeline {
+struct PipelineProblem {
   graph::OpGraph graph;
   cluster::Cluster cluster;
   SpeedCosts costs;
@@ -98,12 +98,13 @@ cluster::Cluster nodes(std::size_t count, std::size_t devices) {
   return cluster::Cluster("nodes", types, all, count + 1, links);
 }
 
-Pipeline pipeline(std::size_t stages, std::int64_t micro_batches, std::size_t replicas, std::int64_t bytes) {
-  Pipeline p{chain(stages, bytes),
-             replicas == 1 ? support::tiny_cluster(stages) : nodes(stages, replicas),
-             {},
-             {},
-             {}};
+PipelineProblem pipeline(std::size_t stages, std::int64_t micro_batches, std::size_t replicas,
+                         std::int64_t bytes) {
+  PipelineProblem p{chain(stages, bytes),
+                    replicas == 1 ? support::tiny_cluster(stages) : nodes(stages, replicas),
+                    {},
+                    {},
+                    {}};
   const auto micro_batch = static_cast<std::int64_t>(replicas);
   p.plan.training.mini_batch = micro_batches * micro_batch;
   for (std::size_t s = 0; s < stages; ++s) {
@@ -126,7 +127,7 @@ double mean_flows(const trace::Trace& trace) {
 }
 
 template <class Run>
-void measure(benchmark::State& state, const Pipeline& p, Run run) {
+void measure(benchmark::State& state, const PipelineProblem& p, Run run) {
   const cost::Problem problem = p.problem();
   const auto tasks = static_cast<double>(sim::task_count(problem, {problem.graph, p.plan, p.order}));
   const std::size_t before = most_allocated = allocated;
@@ -137,7 +138,7 @@ void measure(benchmark::State& state, const Pipeline& p, Run run) {
       benchmark::Counter(tasks, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-void measure(benchmark::State& state, const Pipeline& p, sim::NetworkModel network) {
+void measure(benchmark::State& state, const PipelineProblem& p, sim::NetworkModel network) {
   measure(state, p, [&](const cost::Problem& problem, const schedule::ScheduledPlan& scheduled) {
     benchmark::DoNotOptimize(sim::simulate_time(problem, scheduled, {network}));
   });
@@ -166,10 +167,10 @@ BENCHMARK_CAPTURE(uncontended, million, "goal 0.15 us/task")
 
 /// The first of them under a perturbation: every task's duration drawn, stragglers on every device.
 void perturbed(benchmark::State& state, const char* goal) {
-  const Pipeline p = pipeline(8, 32768, 1, 1000);
+  const PipelineProblem p = pipeline(8, 32768, 1, 1000);
   sim::Perturbation perturbation;
   for (const auto kind : {trace::TaskKind::forward, trace::TaskKind::backward, trace::TaskKind::transfer})
-    perturbation.jitter[kind] = {sim::Distribution::lognormal, 0.05, {}};
+    perturbation.jitter[kind] = {sim::JitterDistribution::lognormal, 0.05, {}};
   for (std::size_t d = 0; d < 8; ++d)
     for (std::int64_t w = 0; w < 100; ++w)
       perturbation.stragglers.push_back({d,
@@ -189,7 +190,7 @@ void perturbed(benchmark::State& state, const char* goal) {
 BENCHMARK_CAPTURE(perturbed, jitter, "goal 0.2 us/task")->Unit(benchmark::kMillisecond);
 
 void contended(benchmark::State& state, const char* goal) {
-  const Pipeline p =
+  const PipelineProblem p =
       pipeline(8, state.range(0), static_cast<std::size_t>(state.range(1)), state.range(2) * 1'000'000);
   measure(state, p, sim::NetworkModel::fair);
   state.counters["flows"] =
@@ -201,7 +202,7 @@ BENCHMARK_CAPTURE(contended, some, "goal 1.2 us/task")->Args({512, 8, 40})->Unit
 BENCHMARK_CAPTURE(contended, many, "goal 4 us/task")->Args({512, 64, 5})->Unit(benchmark::kMillisecond);
 
 void traced(benchmark::State& state) {
-  const Pipeline p = pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000);
+  const PipelineProblem p = pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000);
   const cost::Problem problem = p.problem();
   for (auto _ : state) benchmark::DoNotOptimize(sim::simulate(problem, {problem.graph, p.plan, p.order}));
   state.counters["tasks/s"] =
@@ -212,7 +213,7 @@ BENCHMARK(traced)->Args({8, 4096})->Args({64, 1024})->Unit(benchmark::kMilliseco
 
 /// Ten million passes with their messages, 18.75 million tasks, are to fit in 1.5 GB, order included.
 void summarised(benchmark::State& state) {
-  const Pipeline p = pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000);
+  const PipelineProblem p = pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000);
   measure(state, p, [](const cost::Problem& problem, const schedule::ScheduledPlan& scheduled) {
     benchmark::DoNotOptimize(sim::simulate_summary(problem, scheduled));
   });

@@ -45,12 +45,12 @@ void bind_aims(nb::module_& m) {
       .def_rw("seed", &AimWords::seed)
       .def_rw("seeds", &AimWords::seeds)
       .def_rw("slower", &AimWords::slower, nb::arg().none());
-  nb::class_<experiment::Reached>(m, "Reached", "Result of a search with another aim than time. Immutable.")
-      .def_prop_ro("aim", [](const experiment::Reached& r) { return std::string(name(r.aim)); })
-      .def_ro("value", &experiment::Reached::value,
+  nb::class_<experiment::AimResult>(m, "Reached", "Result of a search with another aim than time. Immutable.")
+      .def_prop_ro("aim", [](const experiment::AimResult& r) { return std::string(name(r.aim)); })
+      .def_ro("value", &experiment::AimResult::value,
               "Seconds for p95, bytes for memory, dollars per sample for cost.")
-      .def("__str__", [](const experiment::Reached& r) { return r.words; })
-      .def("__repr__", [](const experiment::Reached& r) {
+      .def("__str__", [](const experiment::AimResult& r) { return r.words; })
+      .def("__repr__", [](const experiment::AimResult& r) {
         return "<penstock.Reached for " + std::string(name(r.aim)) + ": " + r.words + ">";
       });
 }

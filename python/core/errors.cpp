@@ -11,12 +11,12 @@ namespace {
 
 namespace nb = nanobind;
 
-nb::object error_of(core::ExitCode code, const char* message, const core::Place& place = {}) {
+nb::object error_of(core::ExitCode code, const char* message, const core::InputPlace& place = {}) {
   return nb::module_::import_("penstock.errors")
       .attr("of")(static_cast<int>(code), message, place.file.c_str(), place.line, place.key.c_str());
 }
 
-void raise(core::ExitCode code, const char* message, const core::Place& place = {}) {
+void raise(core::ExitCode code, const char* message, const core::InputPlace& place = {}) {
   if (code == core::ExitCode::interrupted) return PyErr_SetNone(PyExc_KeyboardInterrupt);
   const nb::object error = error_of(code, message, place);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());

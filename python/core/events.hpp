@@ -8,7 +8,7 @@
 
 namespace penstock::python {
 
-class Events {
+class PendingEvents {
  public:
   /// From any thread.
   void add(std::function<void()> event) {

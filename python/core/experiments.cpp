@@ -31,7 +31,7 @@ namespace {
 namespace nb = nanobind;
 using namespace nb::literals;
 using Row = report::CellResult;
-constexpr report::Columns kEverything{.axes = true, .origin = true};
+constexpr report::ColumnGroups kEverything{.axes = true, .origin = true};
 
 /// Identity of this module's build.
 std::string program(const report::Provenance& provenance) {
@@ -58,7 +58,7 @@ std::set<std::string> planner_names(const Experiment& e) {
   return out;
 }
 
-using State = std::tuple<std::string, std::string, experiment::Overrides, experiment::Snapshot::Texts>;
+using State = std::tuple<std::string, std::string, experiment::Overrides, experiment::InputSnapshot::Texts>;
 
 void bind_experiment(nb::module_& m) {
   nb::class_<Experiment>(m, "Experiment",
@@ -90,33 +90,33 @@ void bind_experiment(nb::module_& m) {
       });
 }
 
-struct Results {
+struct ExperimentResults {
   std::string folder, baseline;
   experiment::RunOutcome outcome;
 };
 
 /// Baseline of the experiment's file, where a row is of it.
-std::optional<std::string> stated_baseline(const Results& results) {
+std::optional<std::string> stated_baseline(const ExperimentResults& results) {
   const auto& rows = results.outcome.rows;
   const bool there =
       std::ranges::any_of(rows, [&](const Row& row) { return row.planner == results.baseline; });
   return there ? std::optional(results.baseline) : std::nullopt;
 }
 
-std::string to_text(const Results& results) {
+std::string to_text(const ExperimentResults& results) {
   const std::string& claims = results.outcome.claims;
   return report::comparison(results.outcome.rows, results.baseline, false) +
          (claims.empty() ? "" : "\n" + claims);
 }
 
-std::string table(const Results& results, const std::string& format, const std::vector<std::string>& columns,
-                  const std::optional<std::string>& baseline) {
+std::string table(const ExperimentResults& results, const std::string& format,
+                  const std::vector<std::string>& columns, const std::optional<std::string>& baseline) {
   const TableChoice choice{format, columns, baseline ? baseline : stated_baseline(results)};
   if (format == "text" && columns.empty() && !baseline) return to_text(results);
   return table_text({results.outcome.rows, experiment::provenance("penstock.run")}, choice);
 }
 
-std::string csv(const Results& results) {
+std::string csv(const ExperimentResults& results) {
   return report::to_csv(results.outcome.rows, kEverything);
 }
 
@@ -129,24 +129,25 @@ void bind_run(nb::module_& m) {
             new (self) RunSetting{folder, cache, command, only};
           },
           "folder"_a, "cache"_a, "command"_a, "only"_a);
-  nb::class_<Results>(m, "Results", "Results of an experiment, and their folder. Immutable.")
-      .def_ro("folder", &Results::folder)
+  nb::class_<ExperimentResults>(m, "Results", "Results of an experiment, and their folder. Immutable.")
+      .def_ro("folder", &ExperimentResults::folder)
       .def_prop_ro(
-          "rows", [](const Results& r) { return r.outcome.rows; }, "One per cell, in the order of the file.")
+          "rows", [](const ExperimentResults& r) { return r.outcome.rows; },
+          "One per cell, in the order of the file.")
       .def_prop_ro(
-          "claims", [](const Results& r) { return r.outcome.claims; },
+          "claims", [](const ExperimentResults& r) { return r.outcome.claims; },
           "Verdicts on the papers' claims in the file; empty if there are none, or cells are missing.")
-      .def("__len__", [](const Results& r) { return r.outcome.rows.size(); })
+      .def("__len__", [](const ExperimentResults& r) { return r.outcome.rows.size(); })
       .def("table", table, "format"_a = "text", "columns"_a = std::vector<std::string>(),
            "baseline"_a = nb::none(), "The rows as text, csv, json, markdown or latex (penstock.report).")
       .def("to_csv", csv, "Every column of every row.")
       .def(
-          "to_pandas", [](const Results& r) { return to_pandas(csv(r)); },
+          "to_pandas", [](const ExperimentResults& r) { return to_pandas(csv(r)); },
           "to_csv as a DataFrame. Raises ImportError without pandas.")
       .def("_repr_html_",
            [](nb::handle self) { return nb::module_::import_("penstock._show").attr("results")(self); })
       .def("__str__", to_text)
-      .def("__repr__", [](const Results& r) {
+      .def("__repr__", [](const ExperimentResults& r) {
         return fmt::format("<penstock.Results of {} cells in {}>", r.outcome.rows.size(), r.folder);
       });
 }
@@ -163,10 +164,11 @@ OpenSearch::Inputs inputs(const experiment::Spec& spec) {
 
 /// Each row is handed to `told` as row, done, all; `told` may be None. With the error of the first cell that
 /// failed.
-std::pair<Results, nb::object> run_experiment(const Experiment& experiment, const RunSetting& setting,
-                                              bool again, const nb::object& told) {
+std::pair<ExperimentResults, nb::object> run_experiment(const Experiment& experiment,
+                                                        const RunSetting& setting, bool again,
+                                                        const nb::object& told) {
   const OpenSearch open(inputs(experiment.spec));
-  Events events;
+  PendingEvents events;
   experiment::RunOptions options = setting.options();
   options.again = again;
   if (!told.is_none())
@@ -177,7 +179,7 @@ std::pair<Results, nb::object> run_experiment(const Experiment& experiment, cons
       interruptible([&](core::StopToken stop) { return experiment::run(experiment.spec, options, stop); },
                     [&] { events.hand_over(); });
   nb::object error = as_exception(outcome.error);
-  return {Results{setting.folder, experiment.spec.baseline, std::move(outcome)}, std::move(error)};
+  return {ExperimentResults{setting.folder, experiment.spec.baseline, std::move(outcome)}, std::move(error)};
 }
 
 }  // namespace

@@ -187,7 +187,7 @@ void bind_cluster(nb::module_& m) {
 }
 
 /// Setting as given to Problem.
-struct Setting {
+struct ProblemSetting {
   std::int64_t mini_batch = 1;
   std::optional<std::string> optimizer, precision;
   std::optional<core::Bytes> reserved;
@@ -209,7 +209,7 @@ void check_ratio(const char* key, double ratio) {
     throw core::BadInput({"", 0, key}, "expected a ratio above 0 and at most 1");
 }
 
-plan::Training training(const Setting& setting, const experiment::ChosenTraining& chosen) {
+plan::Training training(const ProblemSetting& setting, const experiment::ChosenTraining& chosen) {
   if (setting.mini_batch < 1 || setting.mini_batch > plan::kMostSamples)
     throw core::BadInput({"", 0, "mini_batch"}, fmt::format("expected 1 to {}", plan::kMostSamples));
   if (setting.bucket < 0) throw core::BadInput({"", 0, "bucket"}, "expected bytes, 0 or more");
@@ -222,7 +222,8 @@ plan::Training training(const Setting& setting, const experiment::ChosenTraining
   return out;
 }
 
-experiment::ChosenTraining chosen_by(const Model& model, const Cluster& given, const Setting& setting) {
+experiment::ChosenTraining chosen_by(const Model& model, const Cluster& given,
+                                     const ProblemSetting& setting) {
   const cluster::Cluster& cluster = *given.cluster;
   experiment::StatedTraining stated{{}, setting.precision, setting.reserved.has_value(), given.ref.runtime};
   if (setting.optimizer) stated.optimizer = plan::optimizer(*setting.optimizer);
@@ -237,7 +238,7 @@ Cluster less_reserve(const Cluster& cluster, std::optional<core::Bytes> reserved
   return out;
 }
 
-Problem problem(const Model& model, const Cluster& given, const Setting& setting,
+Problem problem(const Model& model, const Cluster& given, const ProblemSetting& setting,
                 const std::optional<std::string>& costs, bool allow_foreign) {
   const experiment::ChosenTraining chosen = chosen_by(model, given, setting);
   const Cluster cluster = less_reserve(given, setting.reserved ? setting.reserved : chosen.reserved);
@@ -291,13 +292,13 @@ void bind_problem(nb::module_& m) {
              const std::optional<std::variant<std::int64_t, std::string>>& reserved,
              const std::optional<std::string>& costs, bool allow_foreign, std::int64_t bucket,
              double gradient_compression, double activation_compression) {
-            const Setting setting{mini_batch,
-                                  optimizer,
-                                  precision,
-                                  reserve_of(reserved),
-                                  bucket,
-                                  gradient_compression,
-                                  activation_compression};
+            const ProblemSetting setting{mini_batch,
+                                         optimizer,
+                                         precision,
+                                         reserve_of(reserved),
+                                         bucket,
+                                         gradient_compression,
+                                         activation_compression};
             new (self) Problem(problem(model, cluster, setting, costs, allow_foreign));
           },
           "model"_a, "cluster"_a, "mini_batch"_a, nb::kw_only(), "optimizer"_a = nb::none(),

@@ -30,20 +30,20 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 /// Raises KeyboardInterrupt in the thread that made it, which runs Python, once `stop` is requested.
-class Interrupter {
+class KeyboardInterrupter {
  public:
-  explicit Interrupter(core::StopToken stop)
+  explicit KeyboardInterrupter(core::StopToken stop)
       : thread_([this, stop, who = PyThread_get_thread_ident()](std::stop_token over) {
           watch(stop, who, over);
         }) {}
   /// The calling thread holds the interpreter's lock, for which the other one may wait.
-  ~Interrupter() {
+  ~KeyboardInterrupter() {
     const nb::gil_scoped_release unlocked;
     thread_.request_stop();
     thread_.join();
   }
-  Interrupter(const Interrupter&) = delete;
-  Interrupter& operator=(const Interrupter&) = delete;
+  KeyboardInterrupter(const KeyboardInterrupter&) = delete;
+  KeyboardInterrupter& operator=(const KeyboardInterrupter&) = delete;
 
  private:
   /// Again and again: the function may catch the exception and go on.
@@ -85,7 +85,7 @@ plan::Plan on_graph(const Plan& given, const cost::Problem& problem, const std::
 plan::Plan called(const std::string& name, const cost::Problem& problem,
                   const planners::SearchOptions& options, core::StopToken stop) {
   const nb::gil_scoped_acquire locked;
-  const Interrupter interrupter(stop);
+  const KeyboardInterrupter interrupter(stop);
   try {
     const nb::object answer =
         nb::module_::import_("penstock._planners")

@@ -137,7 +137,7 @@ Plan searched(const Problem& about, const std::string& planner, experiment::Sear
   plan::Plan plan = *found.outcome.plan;
   const Problem used = on_its_devices(about, found.cluster);
   Simulation simulation{used, std::move(found.outcome), setting.simulation, {}};
-  if (found.reached.aim != experiment::Aim::time) simulation.reached = std::move(found.reached);
+  if (found.reached.aim != experiment::SearchAim::time) simulation.reached = std::move(found.reached);
   return {used, std::move(plan), "plan", std::make_shared<Simulation>(std::move(simulation))};
 }
 
@@ -220,7 +220,7 @@ std::string page(const Plan& plan) {
   const Simulation& simulated = *plan.simulation;
   const Problem& about = simulated.about;
   const experiment::AimedPlan found{*about.cluster.cluster, simulated.outcome,
-                                    simulated.reached.value_or(experiment::Reached{})};
+                                    simulated.reached.value_or(experiment::AimResult{})};
   return report::to_html(experiment::plan_page(about.problem(), found, simulated.options,
                                                provenance_of("plan"), in_python_words(about.assumptions())));
 }
@@ -283,20 +283,20 @@ void bind_plan(nb::module_& m) {
 }
 
 /// A comparison with the data that its page needs.
-struct Comparison : experiment::Comparison {
+struct PlanComparison : experiment::PlannerComparison {
   Problem about;
   sim::SimulationOptions simulation;
 };
 
 /// Each row is handed to `told` as row, done, all; `told` may be None.
-Comparison compare(const Problem& about, const std::string& planners, const SearchFlags& flags,
-                   const AimWords& words, const nb::object& told) {
+PlanComparison compare(const Problem& about, const std::string& planners, const SearchFlags& flags,
+                       const AimWords& words, const nb::object& told) {
   const experiment::AimSetting aim = words.setting(*about.cluster.cluster);
   const auto choices = experiment::planner_choices(planners, "planners");
   auto setting = flags.setting();
   setting.keep_trace = false;
   const OpenSearch open(inputs(about));
-  Events events;
+  PendingEvents events;
   experiment::CompareProgress progress;
   if (!told.is_none())
     progress.ends = [&](const report::CellResult& row, std::size_t done, std::size_t all) {
@@ -311,24 +311,24 @@ Comparison compare(const Problem& about, const std::string& planners, const Sear
   return {std::move(out), about, setting.simulation};
 }
 
-std::string to_text(const Comparison& comparison) {
+std::string to_text(const PlanComparison& comparison) {
   return experiment::comparison_table(comparison);
 }
 
-std::string table(const Comparison& comparison, const std::string& format, const Texts& columns,
+std::string table(const PlanComparison& comparison, const std::string& format, const Texts& columns,
                   const std::optional<std::string>& baseline) {
   const TableChoice choice{format, columns, baseline};
   if (choice.plain() && format == "text") return to_text(comparison);
   if (choice.plain() && format == "csv") return experiment::comparison_csv(comparison);
   if (choice.plain() && format == "json") {
-    experiment::Comparison known = comparison;
+    experiment::PlannerComparison known = comparison;
     known.assumptions = comparison.about.assumptions();
     return experiment::comparison_json(known, provenance_of("compare"));
   }
   return table_text({comparison.rows, provenance_of("compare")}, choice);
 }
 
-std::string page(const Comparison& comparison, const std::optional<std::string>& baseline) {
+std::string page(const PlanComparison& comparison, const std::optional<std::string>& baseline) {
   report::Page out = experiment::comparison_page(comparison.about.problem(), comparison,
                                                  comparison.simulation, provenance_of("compare"));
   choose_baseline(out.results, {"html", {}, baseline});
@@ -336,35 +336,37 @@ std::string page(const Comparison& comparison, const std::optional<std::string>&
 }
 
 void bind_comparison(nb::module_& m) {
-  nb::class_<Comparison>(m, "Comparison", "Planners on one problem, the fastest plan first. Immutable.")
-      .def_ro("rows", &Comparison::rows)
-      .def_ro("reached", &Comparison::reached,
+  nb::class_<PlanComparison>(m, "Comparison", "Planners on one problem, the fastest plan first. Immutable.")
+      .def_ro("rows", &PlanComparison::rows)
+      .def_ro("reached", &PlanComparison::reached,
               "The ranking value of each row, None for a row without a plan. Empty if the rows are ranked by "
               "time.")
-      .def_ro("heading", &Comparison::heading, "The problem and its lower bounds, in words.")
-      .def("__len__", [](const Comparison& c) { return c.rows.size(); })
+      .def_ro("heading", &PlanComparison::heading, "The problem and its lower bounds, in words.")
+      .def("__len__", [](const PlanComparison& c) { return c.rows.size(); })
       .def_prop_ro(
-          "assumptions", [](const Comparison& c) { return in_python_words(c.about.assumptions()); },
+          "assumptions", [](const PlanComparison& c) { return in_python_words(c.about.assumptions()); },
           "The assumptions about the problem, in one line.")
       .def("table", table, "format"_a = "text", "columns"_a = Texts(), "baseline"_a = nb::none(),
            "The table as text, csv, json, markdown or latex (penstock.report).")
       .def(
           "page",
-          [](const Comparison& c, const std::optional<std::string>& baseline) { return page(c, baseline); },
+          [](const PlanComparison& c, const std::optional<std::string>& baseline) {
+            return page(c, baseline);
+          },
           "baseline"_a = nb::none(), "One HTML page, as `penstock compare --page` writes it.")
       .def(
-          "svg", [](const Comparison& c) { return experiment::comparison_svg(c); },
+          "svg", [](const PlanComparison& c) { return experiment::comparison_svg(c); },
           "A picture: every plan as a bar, with its gap to the bound and its planner's limits.")
       .def(
-          "to_csv", [](const Comparison& c) { return experiment::comparison_csv(c); },
+          "to_csv", [](const PlanComparison& c) { return experiment::comparison_csv(c); },
           "The text that `penstock compare --csv` writes.")
       .def(
-          "to_pandas", [](const Comparison& c) { return to_pandas(experiment::comparison_csv(c)); },
+          "to_pandas", [](const PlanComparison& c) { return to_pandas(experiment::comparison_csv(c)); },
           "to_csv as a DataFrame. Raises ImportError without pandas.")
       .def("_repr_html_",
            [](nb::handle self) { return nb::module_::import_("penstock._show").attr("comparison")(self); })
       .def("__str__", to_text)
-      .def("__repr__", [](const Comparison& c) {
+      .def("__repr__", [](const PlanComparison& c) {
         return fmt::format("<penstock.Comparison of {} planners, {} the fastest>", c.rows.size(),
                            c.rows.empty() ? "none" : c.rows.front().planner);
       });
@@ -372,7 +374,7 @@ void bind_comparison(nb::module_& m) {
 }
 
 /// A plan in a framework's words.
-struct Handover {
+struct PlanHandover {
   std::string framework, text;
   std::optional<std::string> order_csv;
   Plan plan;      ///< that is handed over
@@ -380,8 +382,8 @@ struct Handover {
   std::string nearest;
 };
 
-Handover handover(const Plan& given, const std::string& to, const std::optional<std::string>& csv,
-                  bool nearest, const std::string& version) {
+PlanHandover handover(const Plan& given, const std::string& to, const std::optional<std::string>& csv,
+                      bool nearest, const std::string& version) {
   const auto& framework = frameworks::framework_named(to, version);
   if (csv && !framework.can.any_order)
     throw core::BadInput({"", 0, "csv"}, framework.title + " reads no order of passes from a file");
@@ -406,18 +408,18 @@ Handover handover(const Plan& given, const std::string& to, const std::optional<
 }
 
 void bind_handover(nb::module_& m) {
-  nb::class_<Handover>(m, "Handover", "A plan in a training framework's words. Immutable.")
-      .def_ro("framework", &Handover::framework)
-      .def_ro("text", &Handover::text, "Its flags or configuration.")
-      .def_ro("order_csv", &Handover::order_csv,
+  nb::class_<PlanHandover>(m, "Handover", "A plan in a training framework's words. Immutable.")
+      .def_ro("framework", &PlanHandover::framework)
+      .def_ro("text", &PlanHandover::text, "Its flags or configuration.")
+      .def_ro("order_csv", &PlanHandover::order_csv,
               "The order of passes, if export() was called with a file name for it.")
-      .def_ro("plan", &Handover::plan,
+      .def_ro("plan", &PlanHandover::plan,
               "The exported plan: the given one, or the nearest that the framework can run.")
-      .def_ro("refused", &Handover::refused,
+      .def_ro("refused", &PlanHandover::refused,
               "Reasons why the framework cannot run the given plan; empty if it can.")
-      .def_ro("nearest", &Handover::nearest, "The nearest plan beside the given one, in words.")
-      .def("__str__", [](const Handover& h) { return h.text; })
-      .def("__repr__", [](const Handover& h) {
+      .def_ro("nearest", &PlanHandover::nearest, "The nearest plan beside the given one, in words.")
+      .def("__str__", [](const PlanHandover& h) { return h.text; })
+      .def("__repr__", [](const PlanHandover& h) {
         return fmt::format("<penstock.Handover to {}{}>", h.framework,
                            h.refused.empty() ? "" : ", of the nearest plan");
       });

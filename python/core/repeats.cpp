@@ -24,7 +24,7 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 /// A plan on a perturbed cluster.
-struct Repeat {
+struct PerturbedPlan {
   Plan plan;
   std::string file, text;  ///< of the perturbation
   SimulationSetting setting;
@@ -32,7 +32,7 @@ struct Repeat {
 using State = std::tuple<PlanState, std::string, std::string, std::string, std::string, std::string>;
 
 /// Seconds of an iteration with the seeds from `seed` on.
-std::vector<double> times(const Repeat& repeat, std::uint64_t seed, std::size_t runs, int threads,
+std::vector<double> times(const PerturbedPlan& repeat, std::uint64_t seed, std::size_t runs, int threads,
                           const Beat& beat) {
   sim::SimulationOptions options = repeat.setting.options();
   const auto found = interruptible(
@@ -55,23 +55,24 @@ std::vector<double> times(const Repeat& repeat, std::uint64_t seed, std::size_t 
 }  // namespace
 
 void bind_repeats(nb::module_& m) {
-  nb::class_<Repeat>(m, "Repeat", "A plan on a perturbed cluster. Immutable; can be pickled.")
+  nb::class_<PerturbedPlan>(m, "Repeat", "A plan on a perturbed cluster. Immutable; can be pickled.")
       .def(
           "__init__",
-          [](Repeat* self, const Plan& plan, const std::string& file, const std::string& network,
+          [](PerturbedPlan* self, const Plan& plan, const std::string& file, const std::string& network,
              const std::string& collective, const std::string& pass_collectives) {
-            new (self) Repeat{plan, file, core::read_file(file), {network, collective, pass_collectives}};
+            new (self)
+                PerturbedPlan{plan, file, core::read_file(file), {network, collective, pass_collectives}};
           },
           "plan"_a, "perturbation"_a, "network"_a, "collective"_a, "pass_collectives"_a)
       .def("__getstate__",
-           [](const Repeat& r) {
+           [](const PerturbedPlan& r) {
              return State(state_of(r.plan), r.file, r.text, r.setting.network, r.setting.collective,
                           r.setting.pass_collectives);
            })
       .def("__setstate__",
-           [](Repeat& self, const State& state) {
+           [](PerturbedPlan& self, const State& state) {
              const auto& [plan, file, text, network, collective, pass_collectives] = state;
-             new (&self) Repeat{plan_of(plan), file, text, {network, collective, pass_collectives}};
+             new (&self) PerturbedPlan{plan_of(plan), file, text, {network, collective, pass_collectives}};
            })
       .def("times", times, "seed"_a, "runs"_a, "threads"_a, "beat"_a,
            "Seconds of an iteration with the seeds from `seed` on.");

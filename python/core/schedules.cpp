@@ -17,14 +17,14 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using experiment::TimedSchedule;
 
-struct Schedule {
+struct NamedSchedule {
   std::string name;
   std::shared_ptr<const TimedSchedule> timed;
 };
 
 constexpr std::size_t kColumns = 150;  ///< of the picture in letters
 
-Schedule make(const std::string& name, const experiment::ScheduleRequest& request) {
+NamedSchedule make(const std::string& name, const experiment::ScheduleRequest& request) {
   experiment::ScheduleRequest asked = request;
   asked.name = name;
   return {name, interruptible([&](core::StopToken) {
@@ -32,30 +32,30 @@ Schedule make(const std::string& name, const experiment::ScheduleRequest& reques
           })};
 }
 
-std::string to_csv(const Schedule& schedule) {
+std::string to_csv(const NamedSchedule& schedule) {
   if (schedule.timed->schedule.copies > 1)
     throw core::BadInput(schedule.name + ": a schedule file cannot tell the copies of the model apart");
   return schedule::to_csv(schedule.timed->schedule);
 }
 
-std::string to_json(const Schedule& s) {
+std::string to_json(const NamedSchedule& s) {
   return experiment::schedule_json(s.timed->schedule, s.timed->times, s.timed->style, s.timed->weights);
 }
 
-std::string text(const Schedule& s) {
+std::string text(const NamedSchedule& s) {
   const TimedSchedule& timed = *s.timed;
   return experiment::schedule_timeline(timed.schedule, timed.times, kColumns) + "\n" +
          experiment::schedule_summary(timed.schedule, timed.times, timed.style) +
          experiment::weights_line(timed.policy, timed.weights);
 }
 
-std::vector<double> peak_live(const Schedule& s) {
+std::vector<double> peak_live(const NamedSchedule& s) {
   std::vector<double> out;
   for (const int stages : s.timed->times.peak_live) out.push_back(stages / s.timed->schedule.chunks());
   return out;
 }
 
-std::string svg(const Schedule& s) {
+std::string svg(const NamedSchedule& s) {
   return experiment::timeline_svg(*s.timed, s.name);
 }
 
@@ -86,8 +86,8 @@ void bind_request(nb::module_& m) {
 
 void bind_schedules(nb::module_& m) {
   bind_request(m);
-  nb::class_<Schedule>(m, "Schedule",
-                       "The order of passes on every rank of a pipeline of equal stages, timed. Immutable.")
+  nb::class_<NamedSchedule>(
+      m, "Schedule", "The order of passes on every rank of a pipeline of equal stages, timed. Immutable.")
       .def_static(
           "from_lists",
           [](const nb::args& rows, const nb::kwargs& times) {
@@ -104,18 +104,18 @@ void bind_schedules(nb::module_& m) {
           "(stage, kind, micro-batch) or None for a step without one, timed as penstock.schedule times a "
           "file. "
           "Raises BadInput naming rank and place, InvalidPlan for one that breaks rules.")
-      .def_ro("name", &Schedule::name)
-      .def_prop_ro("ranks", [](const Schedule& s) { return s.timed->schedule.ranks.size(); })
+      .def_ro("name", &NamedSchedule::name)
+      .def_prop_ro("ranks", [](const NamedSchedule& s) { return s.timed->schedule.ranks.size(); })
       .def_prop_ro(
-          "chunks", [](const Schedule& s) { return s.timed->schedule.chunks(); }, "Stages per rank.")
+          "chunks", [](const NamedSchedule& s) { return s.timed->schedule.chunks(); }, "Stages per rank.")
       .def_prop_ro(
-          "unit", [](const Schedule& s) { return s.timed->style.steps ? "step" : "s"; },
+          "unit", [](const NamedSchedule& s) { return s.timed->style.steps ? "step" : "s"; },
           "Unit of times: unit steps, or seconds.")
       .def_prop_ro(
-          "makespan", [](const Schedule& s) { return s.timed->style.number(s.timed->times.makespan); },
+          "makespan", [](const NamedSchedule& s) { return s.timed->style.number(s.timed->times.makespan); },
           "From the first start to the last end, in `unit`.")
       .def_prop_ro(
-          "bubble", [](const Schedule& s) { return s.timed->times.bubble_rate; },
+          "bubble", [](const NamedSchedule& s) { return s.timed->times.bubble_rate; },
           "Idle share of the longest rank's span, 0 to 1.")
       .def_prop_ro("peak_live", peak_live, "Largest number of full-stage activations of each rank.")
       .def("to_json", to_json, "The text that `penstock schedule --json` prints.")
@@ -125,7 +125,7 @@ void bind_schedules(nb::module_& m) {
       .def("svg", svg, "The timeline as a picture.")
       .def("_repr_svg_", svg)
       .def("__str__", text)
-      .def("__repr__", [](const Schedule& s) {
+      .def("__repr__", [](const NamedSchedule& s) {
         return fmt::format("<penstock.Schedule {} on {} ranks: bubble {:.2f} %>", s.name,
                            s.timed->schedule.ranks.size(), s.timed->times.bubble_rate * 100);
       });

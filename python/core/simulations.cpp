@@ -33,7 +33,7 @@ void verify_trace(const cost::Problem& problem, const schedule::ScheduledPlan& s
 }
 
 /// One stage of a plan that was simulated.
-struct Stage {
+struct SimulatedStage {
   std::vector<std::string> operators;
   std::vector<std::size_t> devices;
   plan::Stage stage;
@@ -41,13 +41,13 @@ struct Stage {
   plan::MemoryByKind memory{};
 };
 
-std::vector<Stage> stages(const Simulation& simulation) {
+std::vector<SimulatedStage> stages(const Simulation& simulation) {
   const auto& graph = *simulation.about.model.graph;
   const plan::Plan& plan = *simulation.outcome.plan;
   const auto memories = score::stage_memories(simulation.about.problem(), plan);
-  std::vector<Stage> out;
+  std::vector<SimulatedStage> out;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    Stage one{{}, {}, plan.stages[s], plan::samples_per_device(plan, plan.stages[s]), memories[s]};
+    SimulatedStage one{{}, {}, plan.stages[s], plan::samples_per_device(plan, plan.stages[s]), memories[s]};
     for (core::OpId op : one.stage.operators) one.operators.push_back(graph.op(op).name);
     for (core::DeviceId device : one.stage.devices) one.devices.push_back(device.index());
     out.push_back(std::move(one));
@@ -56,31 +56,34 @@ std::vector<Stage> stages(const Simulation& simulation) {
 }
 
 void bind_stage(nb::module_& m) {
-  nb::class_<Stage>(m, "Stage", "Operators that devices run together. Immutable.")
-      .def_ro("operators", &Stage::operators, "Names, in topological order.")
-      .def_ro("devices", &Stage::devices, "Device numbers; those of a tensor-parallel group are consecutive.")
-      .def_ro("micro_batch", &Stage::micro_batch, "Samples that a replica takes at a time.")
+  nb::class_<SimulatedStage>(m, "Stage", "Operators that devices run together. Immutable.")
+      .def_ro("operators", &SimulatedStage::operators, "Names, in topological order.")
+      .def_ro("devices", &SimulatedStage::devices,
+              "Device numbers; those of a tensor-parallel group are consecutive.")
+      .def_ro("micro_batch", &SimulatedStage::micro_batch, "Samples that a replica takes at a time.")
       .def_prop_ro(
-          "replicas", [](const Stage& s) { return s.stage.replicas(); }, "Data-parallel degree.")
-      .def_prop_ro("tensor_parallel", [](const Stage& s) { return s.stage.tensor_parallel; })
-      .def_prop_ro("sequence_parallel", [](const Stage& s) { return s.stage.sequence_parallel; })
+          "replicas", [](const SimulatedStage& s) { return s.stage.replicas(); }, "Data-parallel degree.")
+      .def_prop_ro("tensor_parallel", [](const SimulatedStage& s) { return s.stage.tensor_parallel; })
+      .def_prop_ro("sequence_parallel", [](const SimulatedStage& s) { return s.stage.sequence_parallel; })
       .def_prop_ro(
-          "zero", [](const Stage& s) { return s.stage.zero; }, "ZeRO stage, 0 to 3.")
+          "zero", [](const SimulatedStage& s) { return s.stage.zero; }, "ZeRO stage, 0 to 3.")
       .def_prop_ro(
-          "in_flight", [](const Stage& s) { return s.stage.in_flight; },
+          "in_flight", [](const SimulatedStage& s) { return s.stage.in_flight; },
           "Samples between their forward and backward pass.")
-      .def_prop_ro("recompute", [](const Stage& s) { return plan::written(s.stage.recompute); })
+      .def_prop_ro("recompute", [](const SimulatedStage& s) { return plan::written(s.stage.recompute); })
       .def_prop_ro(
-          "memory_bytes", [](const Stage& s) { return by_kind(s.memory); }, "Bytes of a device by kind.")
-      .def("__repr__", [](const Stage& s) {
+          "memory_bytes", [](const SimulatedStage& s) { return by_kind(s.memory); },
+          "Bytes of a device by kind.")
+      .def("__repr__", [](const SimulatedStage& s) {
         return fmt::format("<penstock.Stage {} .. {} ({} operators) on {} devices>", s.operators.front(),
                            s.operators.back(), s.operators.size(), s.devices.size());
       });
 }
 
 /// Every span of the trace: what pandas is given.
-report::Rows spans(const Simulation& simulation) {
-  report::Rows out{{"kind", "device", "peer", "stage", "micro_batch", "start_s", "end_s", "bytes"}, {}, {}};
+report::TextRows spans(const Simulation& simulation) {
+  report::TextRows out{
+      {"kind", "device", "peer", "stage", "micro_batch", "start_s", "end_s", "bytes"}, {}, {}};
   const auto seconds = [](core::Picoseconds time) { return fmt::format("{}", to_seconds(time).value()); };
   for (const trace::Span& span : simulation.outcome.trace->spans)
     out.cells.push_back({std::string(name(span.kind)), std::to_string(span.device.index()),
@@ -91,7 +94,7 @@ report::Rows spans(const Simulation& simulation) {
   return out;
 }
 
-experiment::Beside beside(const Simulation& simulation) {
+experiment::ReportExtras beside(const Simulation& simulation) {
   return {.explained = simulation.explained,
           .reached = simulation.reached,
           .what_if = simulation.what_if,
@@ -105,7 +108,7 @@ std::string text(const Simulation& s) {
          in_python_words(s.about.assumptions()) + "\n";
 }
 std::string json(const Simulation& s) {
-  experiment::Beside all = beside(s);
+  experiment::ReportExtras all = beside(s);
   all.assumptions = s.about.assumptions();
   return experiment::plan_json(s.about.problem(), s.outcome, s.options, all);
 }

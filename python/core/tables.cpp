@@ -13,13 +13,13 @@ namespace penstock::python {
 namespace {
 
 /// All columns of results.csv and timings.csv, and ratios where there is a baseline.
-report::Columns everything(const report::Results& results) {
+report::ColumnGroups everything(const report::ResultSet& results) {
   return {.axes = true, .origin = true, .ratio = !results.baseline.empty()};
 }
 
 /// Columns as the command line reads them, with a name that Python has.
 std::vector<std::string> checked_columns(const std::vector<std::string>& names,
-                                         const report::Results& results) {
+                                         const report::ResultSet& results) {
   try {
     return names.empty() ? names
                          : report::parse_columns(fmt::format("{}", fmt::join(names, ",")), results.rows);
@@ -30,7 +30,7 @@ std::vector<std::string> checked_columns(const std::vector<std::string>& names,
 
 }  // namespace
 
-void choose_baseline(report::Results& results, const TableChoice& choice) {
+void choose_baseline(report::ResultSet& results, const TableChoice& choice) {
   if (!choice.baseline) return;
   try {
     experiment::set_baseline(results, *choice.baseline);
@@ -39,7 +39,7 @@ void choose_baseline(report::Results& results, const TableChoice& choice) {
   }
 }
 
-std::string table_text(report::Results results, const TableChoice& choice) {
+std::string table_text(report::ResultSet results, const TableChoice& choice) {
   choose_baseline(results, choice);
   const auto& rows = results.rows;
   const auto names = checked_columns(choice.columns, results);

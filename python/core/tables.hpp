@@ -19,9 +19,9 @@ struct TableChoice {
 
 /// The rows as text, markdown, csv, json or latex. Throws BadInput for another format, for columns that there
 /// are not, and for a baseline of no row.
-std::string table_text(report::Results results, const TableChoice& choice);
+std::string table_text(report::ResultSet results, const TableChoice& choice);
 
 /// Gives the rows the choice's ratios. Throws BadInput.
-void choose_baseline(report::Results& results, const TableChoice& choice);
+void choose_baseline(report::ResultSet& results, const TableChoice& choice);
 
 }  // namespace penstock::python

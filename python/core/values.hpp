@@ -48,7 +48,7 @@ struct Simulation {
   experiment::CellOutcome outcome;  ///< with a trace
   sim::SimulationOptions options;   ///< without a stop
   std::optional<experiment::ExplainedRun> explained;
-  std::optional<experiment::Reached> reached{};  ///< by the search, of another aim than time
+  std::optional<experiment::AimResult> reached{};  ///< by the search, of another aim than time
   std::vector<experiment::WhatIfRow> what_if{};
   std::optional<std::vector<sim::RankTraffic>> traffic{};
   std::optional<core::Seconds> free_order{};  ///< iteration time in free order, of a simulation in order

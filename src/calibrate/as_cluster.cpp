@@ -25,7 +25,7 @@ std::string peaks(const cluster::DeviceType& type) {
 
 }  // namespace
 
-std::optional<cost::Affine> peer_line(const cost::Calibration& calibration) {
+std::optional<cost::AffineTime> peer_line(const cost::Calibration& calibration) {
   const auto link =
       std::ranges::find(calibration.links, cost::LinkKind::peer_copy, &cost::MeasuredLink::kind);
   return link == calibration.links.end() ? std::nullopt : fit_line(link->points);
@@ -40,21 +40,21 @@ bool share_memory(const cost::Calibration& calibration) {
 }
 
 /// The key of a device type, or an empty text.
-std::string host_launch(const cost::Calibration& calibration, Launching launching) {
+std::string host_launch(const cost::Calibration& calibration, LaunchMethod launching) {
   const bool gpu = calibration.identity.backend.starts_with("cuda:");
-  if (launching == Launching::graph && !(gpu && calibration.graph_launch))
+  if (launching == LaunchMethod::graph && !(gpu && calibration.graph_launch))
     throw core::BadInput(gpu ? "launches in graphs were not measured: calibrate once more"
                              : "a host has no graphs");
-  if (!gpu || launching == Launching::free) return "";
+  if (!gpu || launching == LaunchMethod::free) return "";
   const core::Seconds time =
-      launching == Launching::graph ? *calibration.graph_launch : calibration.launch_overhead;
+      launching == LaunchMethod::graph ? *calibration.graph_launch : calibration.launch_overhead;
   return fmt::format("host_launch: {:.5g}us, ", time.value() * 1e6);
 }
 
 }  // namespace
 
-std::string cluster_yaml(const cost::Calibration& calibration, int devices, const cost::Affine& link,
-                         Launching launching) {
+std::string cluster_yaml(const cost::Calibration& calibration, int devices, const cost::AffineTime& link,
+                         LaunchMethod launching) {
   const cluster::DeviceType type = device_type(calibration);
   const std::string device = quoted(type.name);
   const bool shared = share_memory(calibration);

@@ -37,7 +37,7 @@ core::Bandwidth copy_bandwidth(kernels::Backend& backend, kernels::Stream& strea
   const auto from = backend.allocate(kernels::Element::fp32, count),
              to = backend.allocate(kernels::Element::fp32, count);
   kernels::write_random(backend, *from, 1);
-  const cost::Timing timing = stopwatch.back_to_back([&] { backend.copy(*to, *from, stream); });
+  const cost::TimingSummary timing = stopwatch.back_to_back([&] { backend.copy(*to, *from, stream); });
   return core::Bandwidth(2 * static_cast<double>(from->bytes().value()) / timing.median.value());
 }
 
@@ -48,7 +48,7 @@ core::Bandwidth add_bandwidth(kernels::Backend& backend, kernels::Stream& stream
              term = backend.allocate(kernels::Element::fp32, count);
   kernels::write_random(backend, *to, 1);
   kernels::write_random(backend, *term, 2);
-  const cost::Timing timing = stopwatch.back_to_back([&] { backend.add(*to, *term, stream); });
+  const cost::TimingSummary timing = stopwatch.back_to_back([&] { backend.add(*to, *term, stream); });
   return core::Bandwidth(3 * static_cast<double>(to->bytes().value()) / timing.median.value());
 }
 
@@ -61,7 +61,7 @@ core::Bandwidth update_bandwidth(kernels::Backend& backend, kernels::Stream& str
   kernels::write_random(backend, *gradient, 2);
   const auto update = backend.make_update({}, count, kernels::Precision::fp32);
   std::int64_t step = 0;
-  const cost::Timing timing = stopwatch.back_to_back([&] {
+  const cost::TimingSummary timing = stopwatch.back_to_back([&] {
     update->run(*weights, *weights, *gradient, {}, ++step, stream);
     backend.zero(*gradient, stream);
   });
@@ -96,7 +96,7 @@ core::Seconds graph_launch(kernels::Backend& backend, kernels::Stream& stream, S
   return stopwatch.unbundled(graph).median / kLaunches;
 }
 
-core::Seconds Roofline::time(const cost::Work& work, graph::Pass pass, std::int64_t samples) const {
+core::Seconds Roofline::time(const cost::KernelWork& work, graph::Pass pass, std::int64_t samples) const {
   const auto n = static_cast<double>(samples);
   const core::Seconds computing = work.flops[static_cast<std::size_t>(pass)] * n / matmul;
   return std::max(computing, (work.moved * samples + work.weights) / copy);

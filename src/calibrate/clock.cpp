@@ -17,13 +17,13 @@ double number_in(const std::string& path) {
   return value;
 }
 
-class Unknown : public Clock {
+class UnknownClock : public DeviceClock {
  public:
   std::optional<double> share() override { return std::nullopt; }
   std::string method() const override { return "not known"; }
 };
 
-class CpuFreq : public Clock {
+class CpuFreq : public DeviceClock {
  public:
   static double full() { return number_in(kFrequencies + "base_frequency"); }
   std::optional<double> share() override {
@@ -34,9 +34,9 @@ class CpuFreq : public Clock {
 };
 
 /// About 20 us of multiplications, each of which waits for the one before.
-class Spin : public Clock {
+class SpinClock : public DeviceClock {
  public:
-  Spin() {
+  SpinClock() {
     for (int i = 0; i < kTrials; ++i) share();
   }
   std::optional<double> share() override {
@@ -63,10 +63,10 @@ class Spin : public Clock {
 
 }  // namespace
 
-std::unique_ptr<Clock> open_clock(const std::string& device) {
-  if (device != "host") return std::make_unique<Unknown>();
+std::unique_ptr<DeviceClock> open_clock(const std::string& device) {
+  if (device != "host") return std::make_unique<UnknownClock>();
   if (CpuFreq::full() > 0) return std::make_unique<CpuFreq>();
-  return std::make_unique<Spin>();
+  return std::make_unique<SpinClock>();
 }
 
 }  // namespace penstock::calibrate

@@ -11,13 +11,13 @@
 namespace penstock::calibrate {
 namespace {
 
-using cost::Use;
+using cost::DeviceUse;
 using graph::OpKind;
 
 constexpr std::int64_t kAddedBytes = std::int64_t{64} << 20;  ///< of each term; too many for caches
 
 /// An operator whose forward pass is timed.
-struct Sample {
+struct TimedOperator {
   std::string_view name;
   OpKind kind;
   graph::Attributes attributes;
@@ -25,8 +25,8 @@ struct Sample {
 };
 
 /// Shapes of the zoo: layers of ResNet and VGG, and a dense layer like those of DLRM.
-const std::vector<Sample>& operators() {
-  static const std::vector<Sample> out = {
+const std::vector<TimedOperator>& operators() {
+  static const std::vector<TimedOperator> out = {
       {"product", OpKind::matmul, graph::Matmul{1, 1024, 1024, 1024}, 1},
       {"convolution", OpKind::convolution,
        graph::Convolution{
@@ -39,10 +39,11 @@ const std::vector<Sample>& operators() {
 }
 
 /// Repeated work of one rank.
-class Load {
+class RankLoad {
  public:
-  Load(Rank& rank, const std::string& name, cluster::Precision precision, core::Bytes memory) : rank_(rank) {
-    const auto found = std::ranges::find(operators(), name, &Sample::name);
+  RankLoad(RankBackend& rank, const std::string& name, cluster::Precision precision, core::Bytes memory)
+      : rank_(rank) {
+    const auto found = std::ranges::find(operators(), name, &TimedOperator::name);
     if (found == operators().end()) {
       add_terms(memory);
       return;
@@ -73,20 +74,20 @@ class Load {
     kernels::write_random(*rank_.backend, *term_, 2);
   }
 
-  Rank& rank_;
+  RankBackend& rank_;
   std::unique_ptr<TimedKernel> kernel_;  ///< null: the addition
   std::unique_ptr<kernels::Buffer> sum_, term_;
 };
 
-double median_of(const cost::Timing& timing) {
+double median_of(const cost::TimingSummary& timing) {
   return timing.median.value();
 }
 
 /// Starts the loads; they run as long as the result lives.
-std::vector<std::unique_ptr<Background>> start(std::vector<std::unique_ptr<Load>>& loads) {
-  std::vector<std::unique_ptr<Background>> out;
+std::vector<std::unique_ptr<BackgroundLoop>> start(std::vector<std::unique_ptr<RankLoad>>& loads) {
+  std::vector<std::unique_ptr<BackgroundLoop>> out;
   for (const auto& load : loads)
-    out.push_back(std::make_unique<Background>([one = load.get()] { one->finish(); }));
+    out.push_back(std::make_unique<BackgroundLoop>([one = load.get()] { one->finish(); }));
   return out;
 }
 
@@ -94,14 +95,14 @@ std::vector<std::unique_ptr<Background>> start(std::vector<std::unique_ptr<Load>
 
 std::vector<std::string> crowding_kernels() {
   std::vector<std::string> out;
-  for (const Sample& sample : operators()) out.emplace_back(sample.name);
-  out.emplace_back(kernel_of(Use::memory));
+  for (const TimedOperator& sample : operators()) out.emplace_back(sample.name);
+  out.emplace_back(kernel_of(DeviceUse::memory));
   return out;
 }
 
 std::vector<CrowdingCase> crowding_cases(int devices) {
-  const std::string besides[] = {std::string(kernel_of(Use::arithmetic)),
-                                 std::string(kernel_of(Use::memory))};
+  const std::string besides[] = {std::string(kernel_of(DeviceUse::arithmetic)),
+                                 std::string(kernel_of(DeviceUse::memory))};
   std::vector<CrowdingCase> corners, others;
   for (int n = 1; n < devices; ++n)
     for (const std::string& beside : besides)
@@ -115,11 +116,11 @@ std::vector<CrowdingCase> crowding_cases(int devices) {
 
 cost::CrowdingTest time_crowding(const LinkBench& bench, const CrowdingCase& asked,
                                  cluster::Precision precision, core::Bandwidth copy, core::Bytes memory) {
-  Load own(bench.ranks[0], asked.kernel, precision, memory);
-  std::vector<std::unique_ptr<Load>> loads;
+  RankLoad own(bench.ranks[0], asked.kernel, precision, memory);
+  std::vector<std::unique_ptr<RankLoad>> loads;
   for (int n = 1; n <= asked.neighbours; ++n)
-    loads.push_back(
-        std::make_unique<Load>(bench.ranks[static_cast<std::size_t>(n)], asked.beside, precision, memory));
+    loads.push_back(std::make_unique<RankLoad>(bench.ranks[static_cast<std::size_t>(n)], asked.beside,
+                                               precision, memory));
   Stopwatch stopwatch(*bench.ranks[0].stream, bench.clock, bench.rule, bench.stop);
   const Body body = [&own] { own.run(); };
   std::vector<double> alone, crowded, ratios;
@@ -129,7 +130,7 @@ cost::CrowdingTest time_crowding(const LinkBench& bench, const CrowdingCase& ask
     crowded.push_back(median_of(stopwatch.unbundled(body)));
     ratios.push_back(crowded.back() / alone.back());
   }
-  const cost::Timing time = summarise(alone), ratio = summarise(ratios);
+  const cost::TimingSummary time = summarise(alone), ratio = summarise(ratios);
   return {asked.kernel,
           own.memory_share(time.median, copy),
           asked.beside,

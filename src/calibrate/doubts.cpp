@@ -18,13 +18,13 @@ constexpr double kQuiet = 1;
 constexpr double kGuess = 1;  ///< error of a factor of two, assumed for unknown shapes
 constexpr std::uint64_t kFitSeed = 1;
 
-double noise(const cost::Timing& timing) {
+double noise(const cost::TimingSummary& timing) {
   return (timing.high - timing.low) / timing.median / 2;
 }
 
-double spread(const std::vector<cost::Visit>& visits, core::Seconds cost::Visit::*which) {
+double spread(const std::vector<cost::TimingRound>& visits, core::Seconds cost::TimingRound::*which) {
   std::vector<double> times, far;
-  for (const cost::Visit& visit : visits) times.push_back((visit.*which).value());
+  for (const cost::TimingRound& visit : visits) times.push_back((visit.*which).value());
   std::ranges::sort(times);
   const double middle = quantile(times, 0.5);
   for (const double time : times) far.push_back(std::abs(time - middle) / middle);
@@ -56,7 +56,7 @@ std::string links_line(const cost::Calibration& calibration) {
   return noisy_line("timings of messages", noisy_ones, all);
 }
 
-std::string load_line(const cost::Identity& id) {
+std::string load_line(const cost::MeasurementIdentity& id) {
   if (id.load <= kQuiet) return "";
   return fmt::format(
       "the load was {:.2f} when measuring began: something else ran on the machine, and times may be too "
@@ -84,7 +84,8 @@ bool impossible(const cost::LinkSegment& segment) {
 
 double noise(const cost::KernelPoint& point) {
   if (point.visits.empty()) return std::max(noise(point.cold), noise(point.back_to_back));
-  return std::max(spread(point.visits, &cost::Visit::cold), spread(point.visits, &cost::Visit::back_to_back));
+  return std::max(spread(point.visits, &cost::TimingRound::cold),
+                  spread(point.visits, &cost::TimingRound::back_to_back));
 }
 
 double noise(const cost::LinkPoint& point) {

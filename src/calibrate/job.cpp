@@ -7,26 +7,26 @@ namespace {
 
 constexpr double kSavePause = 5;  // s
 
-class Runner {
+class JobRunner {
  public:
-  Runner(const std::vector<Job>& jobs, cost::Calibration& calibration, std::optional<core::Seconds> budget,
-         const Watch& watch)
+  JobRunner(const std::vector<CalibrationJob>& jobs, cost::Calibration& calibration,
+            std::optional<core::Seconds> budget, const JobCallbacks& watch)
       : jobs_(jobs),
         calibration_(calibration),
         budget_(budget),
         watch_(watch),
         start_(watch.now()),
         saved_(start_) {
-    for (const Job& job : jobs) left_ += job.done(calibration) ? core::Seconds(0) : job.estimate;
+    for (const CalibrationJob& job : jobs) left_ += job.done(calibration) ? core::Seconds(0) : job.estimate;
   }
 
-  Outcome run(core::StopToken stop) {
+  JobOutcome run(core::StopToken stop) {
     try {
-      for (const Job& job : jobs_) {
+      for (const CalibrationJob& job : jobs_) {
         stop.check();
         step(job);
       }
-    } catch (const core::Interrupted&) {
+    } catch (const core::InterruptedError&) {
       out_.interrupted = true;
     }
     watch_.save(calibration_);
@@ -36,12 +36,12 @@ class Runner {
  private:
   double scale() const { return estimated_.value() > 0 ? spent_ / estimated_ : 1; }
 
-  bool fits(const Job& job) const {
+  bool fits(const CalibrationJob& job) const {
     if (job.essential || !budget_) return true;
     return watch_.now() - start_ + job.estimate * scale() <= *budget_;
   }
 
-  void step(const Job& job) {
+  void step(const CalibrationJob& job) {
     if (job.done(calibration_)) {
       ++out_.known;
     } else if (fits(job)) {
@@ -52,7 +52,7 @@ class Runner {
     }
   }
 
-  void attempt(const Job& job) {
+  void attempt(const CalibrationJob& job) {
     const core::Seconds before = watch_.now();
     try {
       job.run(calibration_);
@@ -66,7 +66,7 @@ class Runner {
     tell(job);
   }
 
-  void tell(const Job& job) {
+  void tell(const CalibrationJob& job) {
     const std::size_t done = out_.measured + out_.known + out_.refused.size() + out_.unmeasured.size();
     watch_.progress({job.name, done, jobs_.size(), left_ * scale()});
     if ((watch_.now() - saved_).value() < kSavePause) return;
@@ -74,26 +74,26 @@ class Runner {
     saved_ = watch_.now();
   }
 
-  const std::vector<Job>& jobs_;
+  const std::vector<CalibrationJob>& jobs_;
   cost::Calibration& calibration_;
   std::optional<core::Seconds> budget_;
-  const Watch& watch_;
+  const JobCallbacks& watch_;
   core::Seconds start_, saved_, spent_, estimated_, left_;
-  Outcome out_;
+  JobOutcome out_;
 };
 
 }  // namespace
 
-Outcome run_jobs(const std::vector<Job>& jobs, cost::Calibration& calibration,
-                 std::optional<core::Seconds> budget, const Watch& watch, core::StopToken stop) {
-  return Runner(jobs, calibration, budget, watch).run(stop);
+JobOutcome run_jobs(const std::vector<CalibrationJob>& jobs, cost::Calibration& calibration,
+                    std::optional<core::Seconds> budget, const JobCallbacks& watch, core::StopToken stop) {
+  return JobRunner(jobs, calibration, budget, watch).run(stop);
 }
 
-JobsToRun jobs_to_run(const std::vector<Job>& jobs, const cost::Calibration& calibration,
+JobsToRun jobs_to_run(const std::vector<CalibrationJob>& jobs, const cost::Calibration& calibration,
                       std::optional<core::Seconds> budget) {
   JobsToRun out;
   core::Seconds spent;
-  for (const Job& job : jobs) {
+  for (const CalibrationJob& job : jobs) {
     if (job.done(calibration)) continue;
     if (job.essential || !budget || spent + job.estimate <= *budget) {
       spent += job.estimate;
@@ -105,9 +105,9 @@ JobsToRun jobs_to_run(const std::vector<Job>& jobs, const cost::Calibration& cal
   return out;
 }
 
-core::Seconds time_left(const std::vector<Job>& jobs, const cost::Calibration& calibration) {
+core::Seconds time_left(const std::vector<CalibrationJob>& jobs, const cost::Calibration& calibration) {
   core::Seconds sum;
-  for (const Job& job : jobs)
+  for (const CalibrationJob& job : jobs)
     if (!job.done(calibration)) sum += job.estimate;
   return sum;
 }

@@ -39,7 +39,7 @@ void TimedKernel::run(graph::Pass pass) {
 }
 
 core::Bytes TimedKernel::operand_bytes() const {
-  const kernels::Slots& slots = parts_->kernel->slots();
+  const kernels::KernelSlots& slots = parts_->kernel->slots();
   core::Bytes sum;
   const auto count = [&](const kernels::Slot& slot) {
     sum += core::Bytes(slot.count() * size(slot.element));

@@ -15,20 +15,20 @@ constexpr std::size_t kFewest = 3, kMostSegments = 3;
 constexpr int kResamples = 200;
 constexpr double kLeastResidual = 1e-12;  // rounding, not noise
 
-struct Point {
+struct TransferTime {
   double bytes, time;
 };
-using Points = std::span<const Point>;
+using Points = std::span<const TransferTime>;
 
-struct Line {
+struct FittedLine {
   double latency = 0, per_byte = 0;
   double at(double bytes) const { return latency + per_byte * bytes; }
 };
 
 /// The best constant, for no slope.
-Line flat(Points points) {
+FittedLine flat(Points points) {
   double sum = 0, weights = 0;
-  for (const Point& p : points) {
+  for (const TransferTime& p : points) {
     sum += 1 / p.time;
     weights += 1 / (p.time * p.time);
   }
@@ -36,31 +36,31 @@ Line flat(Points points) {
 }
 
 /// The best slope, for no latency.
-Line through_zero(Points points) {
+FittedLine through_zero(Points points) {
   double sum = 0, weights = 0;
-  for (const Point& p : points) {
+  for (const TransferTime& p : points) {
     sum += p.bytes / p.time;
     weights += std::pow(p.bytes / p.time, 2);
   }
   return {0, sum / weights};
 }
 
-double residual(const Line& line, const Point& p) {
+double residual(const FittedLine& line, const TransferTime& p) {
   return p.time / line.at(p.bytes) - 1;
 }
 
-double squares(const Line& line, Points points) {
+double squares(const FittedLine& line, Points points) {
   double sum = 0;
-  for (const Point& p : points) sum += std::pow(line.at(p.bytes) / p.time - 1, 2);
+  for (const TransferTime& p : points) sum += std::pow(line.at(p.bytes) / p.time - 1, 2);
   return sum;
 }
 
-Line unconstrained(Points points) {
+FittedLine unconstrained(Points points) {
   const auto rows = static_cast<Eigen::Index>(points.size());
   Eigen::MatrixX2d a(rows, 2);
   const double unit = points.back().bytes;  // keeps both columns near one
   for (Eigen::Index i = 0; i < rows; ++i) {
-    const Point& p = points[static_cast<std::size_t>(i)];
+    const TransferTime& p = points[static_cast<std::size_t>(i)];
     a.row(i) << 1 / p.time, p.bytes / unit / p.time;
   }
   const Eigen::Vector2d x = a.colPivHouseholderQr().solve(Eigen::VectorXd::Ones(rows));
@@ -69,10 +69,10 @@ Line unconstrained(Points points) {
 
 /// The best line without a negative constant. The squares are convex in the two constants. So if the free
 /// line has a negative one, the best of the others lies on an edge.
-Line fit(Points points) {
-  const Line free = unconstrained(points);
+FittedLine fit(Points points) {
+  const FittedLine free = unconstrained(points);
   if (free.latency >= 0 && free.per_byte >= 0) return free;
-  const Line constant = flat(points), proportional = through_zero(points);
+  const FittedLine constant = flat(points), proportional = through_zero(points);
   return squares(constant, points) < squares(proportional, points) ? constant : proportional;
 }
 
@@ -82,16 +82,16 @@ double squares(Points points) {
 
 /// First points of the segments of the least-squares partition into `segments`; empty if there are too few
 /// points.
-struct Segmentation {
+struct SegmentFit {
   std::vector<std::size_t> starts;
   double squares = std::numeric_limits<double>::infinity();
 };
 
-Segmentation best_partition(Points points, std::size_t segments) {
+SegmentFit best_partition(Points points, std::size_t segments) {
   if (segments == 1) return {{0}, squares(points)};
-  Segmentation best;
+  SegmentFit best;
   for (std::size_t last = kFewest * (segments - 1); last + kFewest <= points.size(); ++last) {
-    Segmentation head = best_partition(points.first(last), segments - 1);
+    SegmentFit head = best_partition(points.first(last), segments - 1);
     head.squares += squares(points.subspan(last));
     if (head.squares >= best.squares) continue;
     best = std::move(head);
@@ -101,18 +101,18 @@ Segmentation best_partition(Points points, std::size_t segments) {
 }
 
 /// Schwarz's criterion with two constants per segment, and the breakpoints.
-double criterion(const Segmentation& partition, std::size_t count, std::size_t segments) {
+double criterion(const SegmentFit& partition, std::size_t count, std::size_t segments) {
   const auto n = static_cast<double>(count);
   const double parameters = 3 * static_cast<double>(segments) - 1;
   return n * std::log(std::max(partition.squares / n, kLeastResidual)) + parameters * std::log(n);
 }
 
-Segmentation choose_partition(Points points) {
-  Segmentation chosen;
+SegmentFit choose_partition(Points points) {
+  SegmentFit chosen;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t segments = 1; segments <= kMostSegments && segments * kFewest <= points.size();
        ++segments) {
-    Segmentation partition = best_partition(points, segments);
+    SegmentFit partition = best_partition(points, segments);
     const double worth = criterion(partition, points.size(), segments);
     if (worth >= least) continue;
     least = worth;
@@ -121,32 +121,32 @@ Segmentation choose_partition(Points points) {
   return chosen;
 }
 
-cost::Fitted interval(double value, std::vector<double> drawn) {
+cost::FittedValue interval(double value, std::vector<double> drawn) {
   std::sort(drawn.begin(), drawn.end());
   return {value, std::min(value, quantile(drawn, 0.025)), std::max(value, quantile(drawn, 0.975))};
 }
 
 cost::LinkSegment segment(Points points, core::Random& random) {
-  const Line line = fit(points);
+  const FittedLine line = fit(points);
   std::vector<double> latencies, slopes;
   for (int resample = 0; resample < kResamples; ++resample) {
-    std::vector<Point> drawn;
-    for (const Point& p : points) {
-      const Point& other =
+    std::vector<TransferTime> drawn;
+    for (const TransferTime& p : points) {
+      const TransferTime& other =
           points[static_cast<std::size_t>(random.between(0, static_cast<int>(points.size()) - 1))];
       drawn.push_back({p.bytes, line.at(p.bytes) * (1 + residual(line, other))});
     }
-    const Line again = fit(drawn);
+    const FittedLine again = fit(drawn);
     latencies.push_back(again.latency);
     slopes.push_back(again.per_byte);
   }
-  const auto bytes = [](const Point& p) { return core::Bytes(static_cast<std::int64_t>(p.bytes)); };
+  const auto bytes = [](const TransferTime& p) { return core::Bytes(static_cast<std::int64_t>(p.bytes)); };
   return {bytes(points.front()), bytes(points.back()), interval(line.latency, std::move(latencies)),
           interval(line.per_byte, std::move(slopes))};
 }
 
-std::vector<Point> medians(std::span<const cost::LinkPoint> measured) {
-  std::vector<Point> out;
+std::vector<TransferTime> medians(std::span<const cost::LinkPoint> measured) {
+  std::vector<TransferTime> out;
   for (const cost::LinkPoint& p : measured)
     out.push_back({static_cast<double>(p.bytes.value()), p.time.median.value()});
   return out;
@@ -154,15 +154,15 @@ std::vector<Point> medians(std::span<const cost::LinkPoint> measured) {
 
 }  // namespace
 
-std::optional<cost::Affine> fit_line(std::span<const cost::LinkPoint> measured) {
-  const std::vector<Point> points = medians(measured);
+std::optional<cost::AffineTime> fit_line(std::span<const cost::LinkPoint> measured) {
+  const std::vector<TransferTime> points = medians(measured);
   if (points.empty()) return std::nullopt;
-  const Line line = points.size() > 1 ? fit(points) : through_zero(points);
-  return line.per_byte > 0 ? std::optional(cost::Affine{line.latency, line.per_byte}) : std::nullopt;
+  const FittedLine line = points.size() > 1 ? fit(points) : through_zero(points);
+  return line.per_byte > 0 ? std::optional(cost::AffineTime{line.latency, line.per_byte}) : std::nullopt;
 }
 
 std::vector<cost::LinkSegment> fit_link(std::span<const cost::LinkPoint> measured, std::uint64_t seed) {
-  const std::vector<Point> points = medians(measured);
+  const std::vector<TransferTime> points = medians(measured);
   std::vector<cost::LinkSegment> out;
   core::Random random(seed);
   std::vector<std::size_t> starts = choose_partition(points).starts;

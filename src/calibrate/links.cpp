@@ -22,9 +22,9 @@ std::int64_t numbers_in(core::Bytes bytes) {
 }
 
 /// Two buffers of one rank and the copy from one to the other.
-class Copy {
+class BufferCopy {
  public:
-  Copy(Rank& rank, core::Bytes bytes)
+  BufferCopy(RankBackend& rank, core::Bytes bytes)
       : rank_(rank),
         from_(rank.backend->allocate(Element::fp32, numbers_in(bytes))),
         to_(rank.backend->allocate(Element::fp32, numbers_in(bytes))) {
@@ -41,12 +41,12 @@ class Copy {
   const Buffer& source() const { return *from_; }
 
  private:
-  Rank& rank_;
+  RankBackend& rank_;
   std::unique_ptr<Buffer> from_, to_;
 };
 
 cost::LinkPoint copy_within(const LinkBench& bench, core::Bytes bytes) {
-  Copy copy(bench.ranks[0], bytes);
+  BufferCopy copy(bench.ranks[0], bytes);
   return {bytes, bench.stopwatch().back_to_back([&] { copy(); })};
 }
 
@@ -63,8 +63,8 @@ cost::LinkPoint copy_with_host(const LinkBench& bench, LinkKind kind, core::Byte
 
 /// The sender writes on its own thread, so that the bytes lie in its caches.
 cost::LinkPoint copy_between(const LinkBench& bench, core::Bytes bytes) {
-  Team team(2);
-  Copy receiver(bench.ranks[0], bytes), sender(bench.ranks[1], bytes);
+  ThreadTeam team(2);
+  BufferCopy receiver(bench.ranks[0], bytes), sender(bench.ranks[1], bytes);
   const Body send = [&] {
     team.run([&](int rank) {
       if (rank == 1) sender.write_source();
@@ -79,7 +79,7 @@ class LibraryRun {
   LibraryRun(const LinkBench& bench, core::Bytes bytes)
       : ranks_(bench.ranks), library_(*bench.library), team_(static_cast<int>(bench.ranks.size())) {
     const std::int64_t count = std::ssize(ranks_), part = (numbers_in(bytes) + count - 1) / count;
-    for (Rank& rank : ranks_) {
+    for (RankBackend& rank : ranks_) {
       write_random(*rank.backend, *wholes_.emplace_back(rank.backend->allocate(Element::fp32, part * count)),
                    kMessageSeed);
       write_random(*rank.backend, *parts_.emplace_back(rank.backend->allocate(Element::fp32, part)),
@@ -102,9 +102,9 @@ class LibraryRun {
     library_.all_gather(rank, *parts_[rank], *wholes_[rank], stream);
   }
 
-  std::vector<Rank>& ranks_;
+  std::vector<RankBackend>& ranks_;
   kernels::Collectives& library_;
-  Team team_;
+  ThreadTeam team_;
   std::vector<std::unique_ptr<Buffer>> wholes_, parts_;  ///< [rank]
 };
 
@@ -113,8 +113,8 @@ cost::LinkPoint collective(const LinkBench& bench, LinkKind kind, core::Bytes by
     LibraryRun run(bench, bytes);
     return {bytes, bench.stopwatch().unbundled([&] { run(kind); })};
   }
-  Team team(static_cast<int>(bench.ranks.size()));
-  Ring ring(team, bench.ranks, bytes);
+  ThreadTeam team(static_cast<int>(bench.ranks.size()));
+  ReductionRing ring(team, bench.ranks, bytes);
   const Body body = kind == LinkKind::all_reduce       ? Body([&] { ring.all_reduce(); })
                     : kind == LinkKind::reduce_scatter ? Body([&] { ring.reduce_scatter(); })
                                                        : Body([&] { ring.all_gather(); });
@@ -153,8 +153,8 @@ cost::LinkPoint time_link(const LinkBench& bench, LinkKind kind, core::Bytes byt
 }
 
 cost::SharingTest time_sharing(const LinkBench& bench, core::Bytes bytes) {
-  Team team(2);
-  Copy first(bench.ranks[0], bytes), second(bench.ranks[1], bytes);
+  ThreadTeam team(2);
+  BufferCopy first(bench.ranks[0], bytes), second(bench.ranks[1], bytes);
   Stopwatch stopwatch = bench.stopwatch();
   const auto copies = [&](int flows) {
     return Body([&, flows] {
@@ -163,15 +163,15 @@ cost::SharingTest time_sharing(const LinkBench& bench, core::Bytes bytes) {
       });
     });
   };
-  const cost::Timing alone = stopwatch.unbundled(copies(1));
+  const cost::TimingSummary alone = stopwatch.unbundled(copies(1));
   return {LinkKind::device_copy, bytes, alone, stopwatch.unbundled(copies(2))};
 }
 
 cost::OverlapTest time_overlap(const LinkBench& bench, std::int64_t extent, core::Bytes bytes,
                                cluster::Precision precision) {
-  Rank &computing = bench.ranks[0], &copying = bench.ranks[1];
+  RankBackend &computing = bench.ranks[0], &copying = bench.ranks[1];
   TimedKernel kernel(*computing.backend, *computing.stream, product(extent), 1, precision);
-  Copy copy(copying, bytes);
+  BufferCopy copy(copying, bytes);
   const Body compute = [&] { kernel.run(graph::Pass::forward); };
   const Body compute_whole = [&] { compute(), computing.stream->synchronise(); };
   Stopwatch of_compute = bench.stopwatch(), of_copy(*copying.stream, bench.clock, bench.rule, bench.stop);
@@ -179,10 +179,10 @@ cost::OverlapTest time_overlap(const LinkBench& bench, std::int64_t extent, core
   out.compute_alone = of_compute.unbundled(compute);
   out.copy_alone = of_copy.unbundled([&] { copy(); });
   {
-    const Background copies([&] { copy.finish(); });
+    const BackgroundLoop copies([&] { copy.finish(); });
     out.compute_with = of_compute.unbundled(compute);
   }
-  const Background computes(compute_whole);
+  const BackgroundLoop computes(compute_whole);
   out.copy_with = of_copy.unbundled([&] { copy(); });
   return out;
 }

@@ -66,7 +66,7 @@ cost::ModelSum time_model(const cost::Calibration& calibration, kernels::Backend
     throw core::BadInput(fmt::format("it takes {}, more than {}", core::show(needed), core::show(memory)));
   kernels::GraphRun run(backend, model.graph, samples, precision_of(precision), kRunSeed);
   run.zero_tables(stream);
-  const cost::Timing whole = stopwatch.unbundled([&] {
+  const cost::TimingSummary whole = stopwatch.unbundled([&] {
     run.forward(stream);
     run.backward(stream);
   });

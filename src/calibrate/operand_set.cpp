@@ -21,8 +21,8 @@ Buffer* OperandSet::random(const Slot& slot) {
   return buffer;
 }
 
-OperandSet::OperandSet(kernels::Backend& backend, const graph::Operator& op, const kernels::Slots& slots,
-                       std::uint64_t seed)
+OperandSet::OperandSet(kernels::Backend& backend, const graph::Operator& op,
+                       const kernels::KernelSlots& slots, std::uint64_t seed)
     : backend_(backend),
       rows_(static_cast<double>(std::max<std::int64_t>(1, as<graph::Embedding>(op).rows))),
       seed_(seed) {

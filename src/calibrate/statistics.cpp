@@ -4,10 +4,10 @@
 
 namespace penstock::calibrate {
 
-cost::Timing summarise(std::vector<double> times) {
+cost::TimingSummary summarise(std::vector<double> times) {
   std::sort(times.begin(), times.end());
   const auto at = [&](double share) { return core::Seconds(quantile(times, share)); };
-  const Ranks ranks = median_ranks(times.size());
+  const MedianRanks ranks = median_ranks(times.size());
   return {at(0.5),
           at(0.1),
           at(0.9),
@@ -18,16 +18,16 @@ cost::Timing summarise(std::vector<double> times) {
 
 namespace {
 
-std::vector<cost::Visit> visits(const cost::KernelPoint& point) {
+std::vector<cost::TimingRound> visits(const cost::KernelPoint& point) {
   if (!point.visits.empty()) return point.visits;
   return {{point.cold.median, point.back_to_back.median}};
 }
 
-cost::Timing over(const std::vector<cost::Visit>& visits, core::Seconds cost::Visit::*which,
-                  std::int64_t count) {
+cost::TimingSummary over(const std::vector<cost::TimingRound>& visits,
+                         core::Seconds cost::TimingRound::*which, std::int64_t count) {
   std::vector<double> medians;
-  for (const cost::Visit& visit : visits) medians.push_back((visit.*which).value());
-  cost::Timing out = summarise(std::move(medians));
+  for (const cost::TimingRound& visit : visits) medians.push_back((visit.*which).value());
+  cost::TimingSummary out = summarise(std::move(medians));
   out.count = count;
   return out;
 }
@@ -37,10 +37,10 @@ cost::Timing over(const std::vector<cost::Visit>& visits, core::Seconds cost::Vi
 cost::KernelPoint joined(const cost::KernelPoint& earlier, const cost::KernelPoint& later) {
   cost::KernelPoint out = later;
   out.visits = visits(earlier);
-  for (const cost::Visit& visit : visits(later)) out.visits.push_back(visit);
-  out.cold = over(out.visits, &cost::Visit::cold, earlier.cold.count + later.cold.count);
-  out.back_to_back =
-      over(out.visits, &cost::Visit::back_to_back, earlier.back_to_back.count + later.back_to_back.count);
+  for (const cost::TimingRound& visit : visits(later)) out.visits.push_back(visit);
+  out.cold = over(out.visits, &cost::TimingRound::cold, earlier.cold.count + later.cold.count);
+  out.back_to_back = over(out.visits, &cost::TimingRound::back_to_back,
+                          earlier.back_to_back.count + later.back_to_back.count);
   return out;
 }
 

@@ -43,8 +43,8 @@ bool Stopwatch::throttled() {
   return share && *share < rule_.slowest_clock;
 }
 
-cost::Timing Stopwatch::sample(const Body& before, const Body& body, int copies) {
-  Samples samples(rule_);
+cost::TimingSummary Stopwatch::sample(const Body& before, const Body& body, int copies) {
+  TimingSamples samples(rule_);
   while (!samples.enough()) {
     stop_.check();
     const auto start = stream_.record_event();
@@ -56,20 +56,20 @@ cost::Timing Stopwatch::sample(const Body& before, const Body& body, int copies)
   return samples.timing();
 }
 
-cost::Timing Stopwatch::after(const Body& before, const Body& body) {
+cost::TimingSummary Stopwatch::after(const Body& before, const Body& body) {
   warm_up(body);
   return sample(before, body, 1);
 }
 
-cost::Timing Stopwatch::cold(const Body& body) {
+cost::TimingSummary Stopwatch::cold(const Body& body) {
   return after([this] { stream_.evict_caches(); }, body);
 }
 
-cost::Timing Stopwatch::unbundled(const Body& body) {
+cost::TimingSummary Stopwatch::unbundled(const Body& body) {
   return after([] {}, body);
 }
 
-cost::Timing Stopwatch::back_to_back(const Body& body) {
+cost::TimingSummary Stopwatch::back_to_back(const Body& body) {
   const int copies = copies_for(warm_up(body).value());
   const Body bundle = copies > 1 ? stream_.bundle(copies, body) : body;
   if (copies > 1) warm_up(bundle);

@@ -77,39 +77,40 @@ core::Seconds transfer_time(core::Bytes bytes, const Roofline& roofline) {
 
 }  // namespace
 
-Survey::Survey(const SurveyRequest& request) : request_(request), stream_(request.backend.make_stream()) {}
+DeviceSurvey::DeviceSurvey(const SurveyRequest& request)
+    : request_(request), stream_(request.backend.make_stream()) {}
 
-LinkBench Survey::views() {
+LinkBench DeviceSurvey::views() {
   if (views_.empty()) views_ = open_ranks(2, request_.open_view);
   return {views_, request_.clock, request_.rule, request_.stop};
 }
 
-LinkBench Survey::peers() {
+LinkBench DeviceSurvey::peers() {
   if (peers_.empty()) {
     peers_ = open_ranks(request_.peers);
     std::vector<kernels::Backend*> backends;
-    for (const Rank& peer : peers_) backends.push_back(peer.backend.get());
+    for (const RankBackend& peer : peers_) backends.push_back(peer.backend.get());
     library_ = backends.front()->collectives(backends);
   }
   return {peers_, request_.clock, request_.rule, request_.stop, library_.get()};
 }
 
-void Survey::timed(const std::function<void(Stopwatch&)>& measure) {
+void DeviceSurvey::timed(const std::function<void(Stopwatch&)>& measure) {
   Stopwatch stopwatch(*stream_, request_.clock, request_.rule, request_.stop);
   measure(stopwatch);
   rejected_ += stopwatch.rejected();
 }
 
-Job Survey::ceiling(std::string name, std::function<bool(const Calibration&)> done,
-                    std::function<void(Calibration&, Stopwatch&)> measure) {
+CalibrationJob DeviceSurvey::ceiling(std::string name, std::function<bool(const Calibration&)> done,
+                                     std::function<void(Calibration&, Stopwatch&)> measure) {
   return {std::move(name), core::Seconds(kCeilingTime), true, std::move(done),
           [this, measure = std::move(measure)](Calibration& calibration) {
             timed([&](Stopwatch& stopwatch) { measure(calibration, stopwatch); });
           }};
 }
 
-std::vector<Job> Survey::ceilings() {
-  std::vector<Job> out = roofs();
+std::vector<CalibrationJob> DeviceSurvey::ceilings() {
+  std::vector<CalibrationJob> out = roofs();
   if (!request_.host)
     out.push_back(ceiling(
         "launch in a graph", [](const Calibration& c) { return c.graph_launch.has_value(); },
@@ -119,7 +120,7 @@ std::vector<Job> Survey::ceilings() {
   return out;
 }
 
-std::vector<Job> Survey::roofs() {
+std::vector<CalibrationJob> DeviceSurvey::roofs() {
   kernels::Backend& backend = request_.backend;
   const auto precision = static_cast<std::size_t>(request_.precision);
   return {ceiling(
@@ -153,8 +154,8 @@ std::vector<Job> Survey::roofs() {
               })};
 }
 
-void Survey::measure_kernel(const KernelItem& item, Calibration& calibration,
-                            const std::function<bool(graph::Pass)>& wanted) {
+void DeviceSurvey::measure_kernel(const KernelItem& item, Calibration& calibration,
+                                  const std::function<bool(graph::Pass)>& wanted) {
   TimedKernel kernel(request_.backend, *stream_, item.op, item.samples, request_.precision);
   timed([&](Stopwatch& stopwatch) {
     for (const graph::Pass pass : graph::kAllPasses)
@@ -163,7 +164,7 @@ void Survey::measure_kernel(const KernelItem& item, Calibration& calibration,
   });
 }
 
-Job Survey::kernel_job(const KernelItem& item, std::size_t round, const Roofline& roofline) {
+CalibrationJob DeviceSurvey::kernel_job(const KernelItem& item, std::size_t round, const Roofline& roofline) {
   return {title(item, round), measuring_time(item, roofline, request_.rule), false,
           [item, round](const Calibration& c) { return measured(c, item, round); },
           [this, item, round](Calibration& c) {
@@ -171,7 +172,7 @@ Job Survey::kernel_job(const KernelItem& item, std::size_t round, const Roofline
           }};
 }
 
-Job Survey::repeated_kernel(const KernelItem& item, const Roofline& roofline) {
+CalibrationJob DeviceSurvey::repeated_kernel(const KernelItem& item, const Roofline& roofline) {
   return {"again: " + title(item, 1), measuring_time(item, roofline, request_.rule), false,
           [item](const Calibration& c) { return !noisy(c, item); },
           [this, item](Calibration& c) {
@@ -179,14 +180,14 @@ Job Survey::repeated_kernel(const KernelItem& item, const Roofline& roofline) {
           }};
 }
 
-Job Survey::repeated_link(LinkKind kind, core::Bytes bytes, const Roofline& roofline) {
-  Job job = link_job(kind, bytes, roofline);
+CalibrationJob DeviceSurvey::repeated_link(LinkKind kind, core::Bytes bytes, const Roofline& roofline) {
+  CalibrationJob job = link_job(kind, bytes, roofline);
   job.name = "again: " + job.name;
   job.done = [](const Calibration&) { return false; };
   return job;
 }
 
-Job Survey::model_job(const NamedModel& model, const Roofline& roofline) {
+CalibrationJob DeviceSurvey::model_job(const NamedModel& model, const Roofline& roofline) {
   const cluster::Precision precision = request_.precision;
   const core::Bytes buffers = kernels::GraphRun::bytes(model.graph, 1);
   const core::Seconds once = model.graph.forward_flops() * 3 / roofline.matmul + buffers / roofline.copy;
@@ -205,13 +206,13 @@ Job Survey::model_job(const NamedModel& model, const Roofline& roofline) {
   return {"model " + model.name, estimate, false, done, run};
 }
 
-int Survey::ranks_of(LinkKind kind) const {
+int DeviceSurvey::ranks_of(LinkKind kind) const {
   const bool alone =
       kind == LinkKind::device_copy || kind == LinkKind::host_to_device || kind == LinkKind::device_to_host;
   return alone ? 1 : kind == LinkKind::peer_copy ? 2 : static_cast<int>(request_.peers.size());
 }
 
-std::vector<LinkKind> Survey::link_kinds() const {
+std::vector<LinkKind> DeviceSurvey::link_kinds() const {
   std::vector<LinkKind> kinds = {LinkKind::device_copy};
   if (!request_.host) kinds.insert(kinds.end(), {LinkKind::host_to_device, LinkKind::device_to_host});
   if (request_.peers.size() >= 2)
@@ -220,7 +221,7 @@ std::vector<LinkKind> Survey::link_kinds() const {
   return kinds;
 }
 
-Job Survey::link_job(LinkKind kind, core::Bytes bytes, const Roofline& roofline) {
+CalibrationJob DeviceSurvey::link_job(LinkKind kind, core::Bytes bytes, const Roofline& roofline) {
   const int ranks = ranks_of(kind);
   return {fmt::format("{} {}", name(kind), core::show(bytes)),
           sampling_time(transfer_time(bytes, roofline), request_.rule), false,
@@ -228,13 +229,13 @@ Job Survey::link_job(LinkKind kind, core::Bytes bytes, const Roofline& roofline)
           [=, this](Calibration& c) { add_point(c, kind, ranks, time_link(peers(), kind, bytes)); }};
 }
 
-Job Survey::sharing_job() {
+CalibrationJob DeviceSurvey::sharing_job() {
   return {"two copies at once", request_.rule.enough * 2, false,
           [](const Calibration& c) { return !c.sharing.empty(); },
           [this](Calibration& c) { c.sharing.push_back(time_sharing(views(), core::Bytes(kSharedCopy))); }};
 }
 
-Job Survey::overlap_job() {
+CalibrationJob DeviceSurvey::overlap_job() {
   return {"a product beside a copy", request_.rule.enough * 4, false,
           [](const Calibration& c) { return !c.overlap.empty(); },
           [this](Calibration& c) {
@@ -244,7 +245,7 @@ Job Survey::overlap_job() {
 }
 
 /// Times the kernel without and with neighbours.
-Job Survey::crowding_job(const CrowdingCase& asked) {
+CalibrationJob DeviceSurvey::crowding_job(const CrowdingCase& asked) {
   return {fmt::format("{} beside {} x {}", asked.kernel, asked.neighbours, asked.beside),
           request_.rule.enough * (2 * kCrowdingRounds), false,
           [asked](const Calibration& c) { return has_test(c, asked); },
@@ -254,21 +255,21 @@ Job Survey::crowding_job(const CrowdingCase& asked) {
           }};
 }
 
-void Survey::add_crowding(std::vector<Job>& jobs) {
+void DeviceSurvey::add_crowding(std::vector<CalibrationJob>& jobs) {
   if (!request_.neighbours) return;
   for (const CrowdingCase& asked : crowding_cases(static_cast<int>(request_.peers.size())))
     jobs.push_back(crowding_job(asked));
 }
 
-void Survey::add_views(std::vector<Job>& jobs) {
+void DeviceSurvey::add_views(std::vector<CalibrationJob>& jobs) {
   if (!request_.open_view) return;
   jobs.push_back(sharing_job());
   jobs.push_back(overlap_job());
 }
 
 /// A message is in memory at least three times on every rank.
-void Survey::add_links(std::vector<Job>& jobs, const Roofline& roofline, std::int64_t above,
-                       std::int64_t most) {
+void DeviceSurvey::add_links(std::vector<CalibrationJob>& jobs, const Roofline& roofline, std::int64_t above,
+                             std::int64_t most) {
   most =
       std::min(most, request_.memory.value() / (4 * std::max<std::int64_t>(1, std::ssize(request_.peers))));
   for (const LinkKind kind : link_kinds())
@@ -276,15 +277,15 @@ void Survey::add_links(std::vector<Job>& jobs, const Roofline& roofline, std::in
       if (bytes > above) jobs.push_back(link_job(kind, core::Bytes(bytes), roofline));
 }
 
-std::vector<KernelItem> Survey::items(const Roofline& roofline) const {
+std::vector<KernelItem> DeviceSurvey::items(const Roofline& roofline) const {
   const WorkLimits limits{.most_samples = request_.most_samples, .memory = request_.memory};
   return kernel_items(request_.models, request_.precision, roofline, limits);
 }
 
-std::vector<Job> Survey::jobs(const Roofline& roofline) {
+std::vector<CalibrationJob> DeviceSurvey::jobs(const Roofline& roofline) {
   const auto items = this->items(roofline);
   const auto others = std::ranges::find_if(items, [](const KernelItem& item) { return item.samples > 1; });
-  std::vector<Job> out;
+  std::vector<CalibrationJob> out;
   for (auto item = items.begin(); item != others; ++item) out.push_back(kernel_job(*item, 1, roofline));
   for (const NamedModel& model : request_.models) out.push_back(model_job(model, roofline));
   add_views(out);
@@ -297,8 +298,8 @@ std::vector<Job> Survey::jobs(const Roofline& roofline) {
   return out;
 }
 
-std::vector<Job> Survey::repeats(const Calibration& calibration, const Roofline& roofline) {
-  std::vector<Job> out;
+std::vector<CalibrationJob> DeviceSurvey::repeats(const Calibration& calibration, const Roofline& roofline) {
+  std::vector<CalibrationJob> out;
   for (const KernelItem& item : items(roofline))
     if (noisy(calibration, item)) out.push_back(repeated_kernel(item, roofline));
   for (const LinkKind kind : link_kinds())

@@ -9,7 +9,7 @@
 
 namespace penstock::calibrate {
 
-struct Team::Threads {
+struct ThreadTeam::Threads {
   explicit Threads(int ranks) : count(ranks), round(ranks), barrier(ranks) {
     for (int rank = 1; rank < ranks; ++rank) others.emplace_back([this, rank] { serve(rank); });
   }
@@ -38,15 +38,15 @@ struct Team::Threads {
   std::vector<std::thread> others;
 };
 
-Team::Team(int ranks) : threads_(std::make_unique<Threads>(ranks)) {}
+ThreadTeam::ThreadTeam(int ranks) : threads_(std::make_unique<Threads>(ranks)) {}
 
-Team::~Team() {
+ThreadTeam::~ThreadTeam() {
   threads_->work = nullptr;
   threads_->round.arrive_and_wait();
   for (std::thread& other : threads_->others) other.join();
 }
 
-void Team::run(const std::function<void(int)>& work) {
+void ThreadTeam::run(const std::function<void(int)>& work) {
   threads_->work = &work;
   threads_->failure = nullptr;
   threads_->round.arrive_and_wait();
@@ -55,28 +55,28 @@ void Team::run(const std::function<void(int)>& work) {
   if (threads_->failure) std::rethrow_exception(threads_->failure);
 }
 
-void Team::meet() {
+void ThreadTeam::meet() {
   threads_->barrier.arrive_and_wait();
 }
 
-int Team::ranks() const {
+int ThreadTeam::ranks() const {
   return threads_->count;
 }
 
-struct Background::Thread {
+struct BackgroundLoop::Thread {
   std::function<void()> body;
   std::atomic<bool> over{false};
   std::thread thread;
 };
 
-Background::Background(std::function<void()> body) : thread_(std::make_unique<Thread>()) {
+BackgroundLoop::BackgroundLoop(std::function<void()> body) : thread_(std::make_unique<Thread>()) {
   thread_->body = std::move(body);
   thread_->thread = std::thread([t = thread_.get()] {
     while (!t->over) t->body();
   });
 }
 
-Background::~Background() {
+BackgroundLoop::~BackgroundLoop() {
   thread_->over = true;
   thread_->thread.join();
 }

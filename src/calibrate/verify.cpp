@@ -20,32 +20,32 @@ graph::Operator operator_of(const cost::KernelKey& key) {
 
 }  // namespace
 
-bool Recheck::off() const {
+bool KernelRecheck::off() const {
   return std::abs(change()) > kFar && (now.high < before.p10 || now.low > before.p90);
 }
 
-std::vector<Recheck> choose_points(const cost::Calibration& calibration, std::size_t count) {
-  std::vector<Recheck> all, chosen;
+std::vector<KernelRecheck> choose_points(const cost::Calibration& calibration, std::size_t count) {
+  std::vector<KernelRecheck> all, chosen;
   for (const cost::MeasuredKernel& kernel : calibration.kernels)
     for (const cost::KernelPoint& point : kernel.points)
       if (point.back_to_back.median.value() < kLongest)
         all.push_back({kernel.key, point.pass, point.samples, point.back_to_back, {}});
-  std::ranges::stable_sort(all, {}, [](const Recheck& r) { return r.before.median; });
+  std::ranges::stable_sort(all, {}, [](const KernelRecheck& r) { return r.before.median; });
   count = std::min(count, all.size());
   for (std::size_t i = 0; i < count; ++i) chosen.push_back(all[(2 * i + 1) * all.size() / (2 * count)]);
   return chosen;
 }
 
-void recheck(std::vector<Recheck>& points, kernels::Backend& backend, kernels::Stream& stream,
+void recheck(std::vector<KernelRecheck>& points, kernels::Backend& backend, kernels::Stream& stream,
              Stopwatch& stopwatch) {
-  for (Recheck& point : points) {
+  for (KernelRecheck& point : points) {
     TimedKernel kernel(backend, stream, operator_of(point.key), point.samples, point.key.precision);
     point.now = stopwatch.back_to_back([&] { kernel.run(point.pass); });
   }
 }
 
-bool drifted(const std::vector<Recheck>& points) {
-  return std::ranges::count_if(points, &Recheck::off) * 4 > std::ssize(points);
+bool drifted(const std::vector<KernelRecheck>& points) {
+  return std::ranges::count_if(points, &KernelRecheck::off) * 4 > std::ssize(points);
 }
 
 }  // namespace penstock::calibrate

@@ -25,7 +25,7 @@ struct WeightedKernel {
   std::set<std::int64_t> sizes;  ///< samples
 };
 
-void join(cost::Work& work, const cost::Work& other) {
+void join(cost::KernelWork& work, const cost::KernelWork& other) {
   for (std::size_t i = 0; i < graph::kPasses; ++i) work.flops[i] = std::max(work.flops[i], other.flops[i]);
   work.moved = std::max(work.moved, other.moved);
   work.weights = std::max(work.weights, other.weights);
@@ -40,9 +40,9 @@ double reference_time(const KernelItem& item) {
 }
 
 /// Gathers the kernels of all models.
-class Finder {
+class KernelFinder {
  public:
-  Finder(cluster::Precision precision, std::int64_t most_samples)
+  KernelFinder(cluster::Precision precision, std::int64_t most_samples)
       : precision_(precision), most_(most_samples) {}
 
   void add(const NamedModel& model) {
@@ -100,7 +100,7 @@ class Finder {
 
 /// Memory of operands, their gradients, and tensors kept by forward.
 core::Bytes memory_of(const WeightedKernel& found, std::int64_t samples) {
-  const cost::Work& work = found.item.work;
+  const cost::KernelWork& work = found.item.work;
   return (work.moved * samples + work.weights) * 2 + found.saved * samples;
 }
 
@@ -136,7 +136,7 @@ std::vector<std::int64_t> batch_sizes(std::int64_t most) {
 
 std::vector<KernelItem> kernel_items(std::span<const NamedModel> models, cluster::Precision precision,
                                      const Roofline& roofline, const WorkLimits& limits) {
-  Finder finder(precision, limits.most_samples);
+  KernelFinder finder(precision, limits.most_samples);
   for (const NamedModel& model : models) finder.add(model);
   const std::vector<WeightedKernel> found = std::move(finder).found();
   std::vector<std::vector<std::int64_t>> sizes;

@@ -8,13 +8,13 @@ namespace penstock::check {
 namespace {
 
 /// The stages together compute every sample once.
-void check_samples(Evidence& evidence, const std::vector<StageId>& stages) {
-  std::vector<Share> all;
+void check_samples(TraceEvidence& evidence, const std::vector<StageId>& stages) {
+  std::vector<ReplicaShare> all;
   for (const StageId stage : stages)
-    for (const Share& share : evidence.shares(stage)) all.push_back(share);
-  std::ranges::sort(all, {}, [](const Share& share) { return std::pair(share.begin, share.end); });
+    for (const ReplicaShare& share : evidence.shares(stage)) all.push_back(share);
+  std::ranges::sort(all, {}, [](const ReplicaShare& share) { return std::pair(share.begin, share.end); });
   std::int64_t next = 0;
-  for (const Share& share : all) {
+  for (const ReplicaShare& share : all) {
     if (share.begin != next)
       return evidence.violation("stages {} to {} run the same operators, and {} sample {}",
                                 stages.front().index(), stages.back().index(),
@@ -27,14 +27,14 @@ void check_samples(Evidence& evidence, const std::vector<StageId>& stages) {
 }
 
 /// No copy of the weights is updated before the last device has its own gradients, in any form of the sum.
-void check_updates(Evidence& evidence, const std::vector<StageId>& stages) {
+void check_updates(TraceEvidence& evidence, const std::vector<StageId>& stages) {
   Picoseconds computed;
   for (const auto& passes : evidence.ran)
-    for (const Ran& pass : passes)
+    for (const PassRun& pass : passes)
       if (std::ranges::count(stages, pass.span->stage) > 0 && pass.span->kind != TaskKind::step)
         computed = std::max(computed, pass.span->end);
   for (const auto& passes : evidence.ran)
-    for (const Ran& pass : passes)
+    for (const PassRun& pass : passes)
       if (std::ranges::count(stages, pass.span->stage) > 0 && pass.span->kind == TaskKind::step &&
           pass.span->start < computed)
         return evidence.violation("device {} updates stage {} before all that have its weights are done",
@@ -43,7 +43,7 @@ void check_updates(Evidence& evidence, const std::vector<StageId>& stages) {
 
 }  // namespace
 
-void check_colocated(Evidence& evidence) {
+void check_colocated(TraceEvidence& evidence) {
   std::map<core::OpId, std::vector<StageId>> stages_of;  // by first operator
   for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s)
     stages_of[evidence.plan.stages[s].operators.front()].emplace_back(s);

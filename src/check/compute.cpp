@@ -33,7 +33,7 @@ Intervals communication(const trace::Trace& trace, DeviceId device) {
 /// One device against its row.
 class RankCheck {
  public:
-  RankCheck(Evidence& evidence, std::size_t rank, std::size_t i)
+  RankCheck(TraceEvidence& evidence, std::size_t rank, std::size_t i)
       : evidence_(evidence),
         passes_(evidence.asked.at({rank, i}).passes),
         reductions_(evidence.asked.at({rank, i}).reductions),
@@ -61,21 +61,21 @@ class RankCheck {
   }
 
  private:
-  static Pace pace(const Evidence& evidence, DeviceId device) {
+  static DevicePace pace(const TraceEvidence& evidence, DeviceId device) {
     const double slowdown = evidence.problem.cluster.type(device).overlap_slowdown;
-    return Pace(evidence, device, slowdown > 1 ? communication(evidence.trace, device) : Intervals(),
-                slowdown);
+    return DevicePace(evidence, device, slowdown > 1 ? communication(evidence.trace, device) : Intervals(),
+                      slowdown);
   }
   /// The pass that ends a stage's mini-batch is cut at the buckets, after each of which a group's devices
   /// wait for the slowest.
   bool is_cut(std::size_t p) const {
-    const auto ends = [&](const DeviceTasks::Reduction& reduction) {
+    const auto ends = [&](const DeviceTasks::ScheduledReduction& reduction) {
       return reduction.after == p && reduction.stage == passes_[p].stage;
     };
     return !passes_[p].joined && std::any_of(reductions_.begin(), reductions_.end(), ends);
   }
   core::Seconds exact_seconds(std::size_t p) const {
-    const DeviceTasks::Pass& pass = passes_[p];
+    const DeviceTasks::ScheduledPass& pass = passes_[p];
     const plan::Stage& stage = evidence_.plan.stages[pass.stage.index()];
     if (pass.kind == TaskKind::step)
       return cost::step_time(evidence_.problem, stage,
@@ -96,7 +96,7 @@ class RankCheck {
     const plan::Stage& stage = evidence_.plan.stages[span.stage.index()];
     const bool beside = evidence_.links() && cost::PassPieces::may_wait(stage);
     const auto exact = static_cast<double>(to_picoseconds(exact_seconds(p)).value());
-    const Pace::Work work = pace_.work(span);
+    const DevicePace::PassProgress work = pace_.work(span);
     const auto slack = static_cast<double>(std::ssize(evidence_.buckets(passes_[p].stage)) +
                                            2 * work.changes + (beside ? std::ssize(stage.operators) : 0));
     auto took = static_cast<double>((span.end - span.start).value());
@@ -107,22 +107,22 @@ class RankCheck {
                           (span.end - span.start).value(), to_picoseconds(exact_seconds(p)).value());
   }
 
-  Evidence& evidence_;
-  const std::vector<DeviceTasks::Pass>& passes_;
-  const std::vector<DeviceTasks::Reduction>& reductions_;
+  TraceEvidence& evidence_;
+  const std::vector<DeviceTasks::ScheduledPass>& passes_;
+  const std::vector<DeviceTasks::ScheduledReduction>& reductions_;
   std::size_t number_;  ///< of the device in its rank
   DeviceId device_;
-  const std::vector<Ran>& ran_;
-  Pace pace_;
+  const std::vector<PassRun>& ran_;
+  DevicePace pace_;
 };
 
 /// Within a stage and micro-batch: forward, recomputation, backward or input gradient, weight gradient.
-void check_dependences(Evidence& evidence) {
+void check_dependences(TraceEvidence& evidence) {
   for (const auto& passes : evidence.ran)
-    for (const Ran& pass : passes) {
+    for (const PassRun& pass : passes) {
       const Span& span = *pass.span;
       const auto after = [&](TaskKind kind) {
-        const Ran* before = evidence.find(span.device, span.stage, kind, span.micro_batch);
+        const PassRun* before = evidence.find(span.device, span.stage, kind, span.micro_batch);
         if (before && before->span->end > span.start)
           evidence.violation("device {}: the {} of micro-batch {} on stage {} starts before its {} has ended",
                              span.device.index(), name(span.kind), span.micro_batch, span.stage.index(),
@@ -136,12 +136,12 @@ void check_dependences(Evidence& evidence) {
 }
 
 /// No device leaves the k-th barrier before all devices with a k-th barrier have reached it.
-void check_barriers(Evidence& evidence) {
-  struct Barrier {
+void check_barriers(TraceEvidence& evidence) {
+  struct BarrierTimes {
     Picoseconds came;
     std::optional<Picoseconds> left;
   };
-  std::vector<Barrier> barriers;
+  std::vector<BarrierTimes> barriers;
   for (const auto& [where, asked] : evidence.asked) {
     const auto& ran = evidence.ran[evidence.devices(where.first)[where.second].index()];
     for (std::size_t k = 0; k < asked.barriers.size(); ++k) {
@@ -159,7 +159,7 @@ void check_barriers(Evidence& evidence) {
 
 /// No device of a replica starts a pass before all have ended the one before; a pair counts as one pass. If a
 /// rank goes on from a colocated stage to another, or back, this holds for the replicas of both.
-void check_groups(Evidence& evidence) {
+void check_groups(TraceEvidence& evidence) {
   for (const auto& [where, asked] : evidence.asked) {
     const auto& devices = evidence.devices(where.first);
     for (std::size_t p = 1; p < asked.passes.size(); ++p)
@@ -177,7 +177,7 @@ void check_groups(Evidence& evidence) {
 
 }  // namespace
 
-void check_compute(Evidence& evidence) {
+void check_compute(TraceEvidence& evidence) {
   for (const auto& [where, asked] : evidence.asked) RankCheck(evidence, where.first, where.second).check();
   for (std::size_t d = 0; d < evidence.ran.size(); ++d)
     if (!evidence.ran[d].empty() && evidence.trace.devices[d].stages.empty())

@@ -26,7 +26,7 @@ double received(const graph::OpGraph& graph, const plan::Stage& stage) {
 }
 
 /// The devices of a replica together save all that the stage saves.
-void check_saved(Evidence& evidence, StageId id) {
+void check_saved(TraceEvidence& evidence, StageId id) {
   const plan::Stage& stage = evidence.plan.stages[id.index()];
   if (stage.recompute || stage.tensor_parallel > 1) return;
   std::int64_t saved = 0;
@@ -43,7 +43,7 @@ void check_saved(Evidence& evidence, StageId id) {
 
 }  // namespace
 
-void check_context(Evidence& evidence) {
+void check_context(TraceEvidence& evidence) {
   const bool known = evidence.perfect() && evidence.problem.cluster.collectives() == nullptr;
   for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s) {
     const plan::Stage& stage = evidence.plan.stages[s];

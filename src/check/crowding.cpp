@@ -17,13 +17,13 @@ bool starts_earlier(const Span* a, const Span* b) {
 }
 
 /// A group waits for its slowest after every bucket.
-bool waits_within(const Evidence& evidence, StageId stage) {
+bool waits_within(const TraceEvidence& evidence, StageId stage) {
   return evidence.plan.stages[stage.index()].replica_size() > 1 && evidence.buckets(stage).size() > 1;
 }
 
 }  // namespace
 
-Pace::Pace(const Evidence& evidence, DeviceId device, Intervals communicates, double overlap)
+DevicePace::DevicePace(const TraceEvidence& evidence, DeviceId device, Intervals communicates, double overlap)
     : communicates_(std::move(communicates)),
       overlap_(overlap),
       crowding_(evidence.options.crowding ? evidence.problem.costs.crowding() : nullptr) {
@@ -33,7 +33,7 @@ Pace::Pace(const Evidence& evidence, DeviceId device, Intervals communicates, do
   changes_.erase(std::unique(changes_.begin(), changes_.end()), changes_.end());
 }
 
-void Pace::add_neighbours(const Evidence& evidence, DeviceId device) {
+void DevicePace::add_neighbours(const TraceEvidence& evidence, DeviceId device) {
   const cluster::Cluster& cluster = evidence.problem.cluster;
   const cost::StageUses stage_uses(evidence.problem);
   for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s) {
@@ -48,7 +48,7 @@ void Pace::add_neighbours(const Evidence& evidence, DeviceId device) {
   }
   for (std::size_t d = 0; d < evidence.ran.size(); ++d) {
     if (d == device.index() || cluster.node(DeviceId(d)) != cluster.node(device)) continue;
-    for (const Ran& pass : evidence.ran[d]) {
+    for (const PassRun& pass : evidence.ran[d]) {
       beside_.push_back(pass.span);
       changes_.insert(changes_.end(), {pass.span->start.value(), pass.span->end.value()});
       longest_ = std::max(longest_, length(*pass.span));
@@ -57,7 +57,7 @@ void Pace::add_neighbours(const Evidence& evidence, DeviceId device) {
   std::stable_sort(beside_.begin(), beside_.end(), starts_earlier);
 }
 
-cost::Uses Pace::uses(const Span& span) const {
+cost::UseShares DevicePace::uses(const Span& span) const {
   if (span.kind == TaskKind::step) return {{0, 0, 1}};  // an update moves bytes
   const auto found = uses_.find({span.device, span.stage});
   if (found == uses_.end()) return {};
@@ -77,8 +77,8 @@ cost::Uses Pace::uses(const Span& span) const {
 }
 
 /// Passes of neighbours at that moment.
-std::vector<cost::Uses> Pace::running(std::int64_t time) const {
-  std::vector<cost::Uses> out;
+std::vector<cost::UseShares> DevicePace::running(std::int64_t time) const {
+  std::vector<cost::UseShares> out;
   const auto later = std::partition_point(beside_.begin(), beside_.end(),
                                           [&](const Span* span) { return span->start.value() <= time; });
   for (auto it = later; it != beside_.begin();) {
@@ -91,11 +91,11 @@ std::vector<cost::Uses> Pace::running(std::int64_t time) const {
 
 /// Combines every kernel of the pass with every choice of one kernel of each neighbour, by their shares of
 /// time.
-double Pace::slowdown(const cost::Uses& own, std::int64_t time) const {
+double DevicePace::slowdown(const cost::UseShares& own, std::int64_t time) const {
   const auto others = running(time);
   double busy = 0;
   std::map<int, double> chance = {{0, 1.0}};  // key: need of all neighbours, in halves of a device
-  for (const cost::Uses& other : others) {
+  for (const cost::UseShares& other : others) {
     busy += other.busy();
     std::map<int, double> with;
     for (const auto& [asked, share] : chance)
@@ -111,9 +111,9 @@ double Pace::slowdown(const cost::Uses& own, std::int64_t time) const {
   return factor;
 }
 
-Pace::Work Pace::work(const Span& span) const {
-  Work out;
-  const cost::Uses own = crowding_ == nullptr ? cost::Uses{} : uses(span);
+DevicePace::PassProgress DevicePace::work(const Span& span) const {
+  PassProgress out;
+  const cost::UseShares own = crowding_ == nullptr ? cost::UseShares{} : uses(span);
   auto change = std::upper_bound(changes_.begin(), changes_.end(), span.start.value());
   auto talk =
       std::upper_bound(communicates_.begin(), communicates_.end(), span.start.value(),

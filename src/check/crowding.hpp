@@ -13,25 +13,25 @@ using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 /// The verifier's own version of the rule. At every moment two factors slow a pass: the device's factor for
 /// communication, and the effect of the passes that neighbours run.
-class Pace {
+class DevicePace {
  public:
   /// `communicates`: the intervals in which the device does, at `overlap` times the pace.
-  Pace(const Evidence& evidence, DeviceId device, Intervals communicates, double overlap);
+  DevicePace(const TraceEvidence& evidence, DeviceId device, Intervals communicates, double overlap);
 
   /// False if times of passes do not follow from the trace. This is so if a group of devices waits within a
   /// pass that is cut at its buckets: the trace does not show how long.
   bool known() const { return known_; }
-  struct Work {
+  struct PassProgress {
     double done = 0;           ///< ps at full pace
     std::int64_t changes = 0;  ///< of pace meanwhile
   };
-  Work work(const Span& span) const;
+  PassProgress work(const Span& span) const;
 
  private:
-  void add_neighbours(const Evidence& evidence, DeviceId device);
-  cost::Uses uses(const Span& span) const;
-  std::vector<cost::Uses> running(std::int64_t time) const;
-  double slowdown(const cost::Uses& own, std::int64_t time) const;
+  void add_neighbours(const TraceEvidence& evidence, DeviceId device);
+  cost::UseShares uses(const Span& span) const;
+  std::vector<cost::UseShares> running(std::int64_t time) const;
+  double slowdown(const cost::UseShares& own, std::int64_t time) const;
 
   using Key = std::pair<DeviceId, StageId>;
   std::map<Key, cost::PassUses> uses_;  ///< of the device and its neighbours
@@ -39,7 +39,7 @@ class Pace {
   std::vector<std::int64_t> changes_;   ///< when the pace may change, ascending
   Intervals communicates_;
   double overlap_;
-  const cost::Crowding* crowding_;
+  const cost::CrowdingSlowdown* crowding_;
   std::int64_t longest_ = 0;  ///< longest of these passes
   bool known_ = true;
 };

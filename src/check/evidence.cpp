@@ -43,8 +43,8 @@ std::optional<TaskKind> kind_of(ActionKind kind) {
 
 }  // namespace
 
-Evidence::Evidence(const cost::Problem& problem_in, const schedule::ScheduledPlan& scheduled,
-                   const trace::Trace& trace_in, const sim::SimulationOptions& options_in)
+TraceEvidence::TraceEvidence(const cost::Problem& problem_in, const schedule::ScheduledPlan& scheduled,
+                             const trace::Trace& trace_in, const sim::SimulationOptions& options_in)
     : problem(problem_in),
       plan(scheduled.plan),
       order(scheduled.order),
@@ -78,7 +78,7 @@ Evidence::Evidence(const cost::Problem& problem_in, const schedule::ScheduledPla
       sort(ran[devices(r)[i].index()], asked.emplace(std::pair(r, i), ask(r, i)).first->second);
 }
 
-bool Evidence::exists(const Span& span) const {
+bool TraceEvidence::exists(const Span& span) const {
   const auto known = [&](DeviceId device) {
     return device.valid() && device.index() < problem.cluster.size();
   };
@@ -88,19 +88,20 @@ bool Evidence::exists(const Span& span) const {
 }
 
 /// Sorts by time; passes without duration at one moment get the order of the row.
-void Evidence::sort(std::vector<Ran>& passes, const DeviceTasks& row) {
+void TraceEvidence::sort(std::vector<PassRun>& passes, const DeviceTasks& row) {
   std::map<std::tuple<TaskKind, StageId, std::int32_t>, std::size_t> position;
   for (std::size_t p = 0; p < row.passes.size(); ++p)
     position.try_emplace({row.passes[p].kind, row.passes[p].stage, row.passes[p].micro_batch}, p);
-  const auto key = [&](const Ran& pass) {
+  const auto key = [&](const PassRun& pass) {
     const auto found = position.find({pass.span->kind, pass.span->stage, pass.span->micro_batch});
     return std::tuple(pass.first, pass.last, found == position.end() ? row.passes.size() : found->second);
   };
-  std::stable_sort(passes.begin(), passes.end(), [&](const Ran& a, const Ran& b) { return key(a) < key(b); });
+  std::stable_sort(passes.begin(), passes.end(),
+                   [&](const PassRun& a, const PassRun& b) { return key(a) < key(b); });
 }
 
 /// Steps exist only for stages with weights.
-DeviceTasks Evidence::ask(std::size_t rank, std::size_t i) const {
+DeviceTasks TraceEvidence::ask(std::size_t rank, std::size_t i) const {
   DeviceTasks out;
   for (const schedule::Action& action : order.ranks[rank]) {
     if (action.kind == ActionKind::barrier) out.barriers.push_back(out.passes.size());
@@ -132,13 +133,13 @@ DeviceTasks Evidence::ask(std::size_t rank, std::size_t i) const {
   return out;
 }
 
-std::vector<Share> Evidence::shares(StageId stage) const {
+std::vector<ReplicaShare> TraceEvidence::shares(StageId stage) const {
   const plan::Stage& s = plan.stages[stage.index()];
   const std::int64_t replicas = s.replicas();
   const auto group = [&](std::int64_t replica) {
     return plan::Mesh(s).replica(static_cast<std::size_t>(replica));
   };
-  std::vector<Share> out;
+  std::vector<ReplicaShare> out;
   for (std::int64_t m = 0; m < plan.training.mini_batch * trace.mini_batches / s.micro_batch; ++m) {
     const std::int64_t first = m * s.micro_batch;
     const auto number = static_cast<std::int32_t>(m);
@@ -149,23 +150,23 @@ std::vector<Share> Evidence::shares(StageId stage) const {
   return out;
 }
 
-std::int64_t Evidence::samples(StageId stage, std::size_t i) const {
+std::int64_t TraceEvidence::samples(StageId stage, std::size_t i) const {
   const plan::Stage& s = plan.stages[stage.index()];
   if (in_turn) return s.micro_batch;
   const auto r = static_cast<std::int64_t>(replica_of(s, i));
   return share_begin(s, r + 1) - share_begin(s, r);
 }
 
-cost::OpTime Evidence::time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const {
+cost::OpTime TraceEvidence::time(StageId stage, std::span<const core::OpId> operators, std::size_t i) const {
   const plan::Stage& s = plan.stages[stage.index()];
-  using Waits = cost::ReplicaTimes::Waits;
+  using CountedWaits = cost::ReplicaTimes::CountedWaits;
   cost::ReplicaTimes times(problem, s, cost::OperatorSets{{operators.begin(), operators.end()}},
-                           links() ? Waits::ring : Waits::all);
+                           links() ? CountedWaits::ring : CountedWaits::all);
   return times.time(replica_of(s, i), std::max<std::int64_t>(1, samples(stage, i))).total();
 }
 
-const std::vector<cost::OpTime>& Evidence::pieces(StageId stage, std::size_t i, std::int32_t micro_batch,
-                                                  bool cut) {
+const std::vector<cost::OpTime>& TraceEvidence::pieces(StageId stage, std::size_t i, std::int32_t micro_batch,
+                                                       bool cut) {
   const plan::Stage& s = plan.stages[stage.index()];
   auto& out = pieces_[{stage, static_cast<std::int64_t>(replica_of(s, i)), shorter_ ? micro_batch : -1, cut}];
   if (!out.empty()) return out;
@@ -175,20 +176,20 @@ const std::vector<cost::OpTime>& Evidence::pieces(StageId stage, std::size_t i, 
   return out;
 }
 
-void Evidence::fill_samples() {
+void TraceEvidence::fill_samples() {
   if (options.perturbation == nullptr || !options.perturbation->lengths) return;
-  const sim::Lengths& lengths = *options.perturbation->lengths;
+  const sim::SequenceLengths& lengths = *options.perturbation->lengths;
   shorter_ = std::make_unique<cost::ShorterModels>(problem);
   const std::int64_t room = sim::room(lengths, problem.graph);
   for (std::int64_t k = 0; k < trace.mini_batches; ++k)
-    for (const sim::Filling& sample :
+    for (const sim::SampleContent& sample :
          sim::fillings(lengths, room, plan.training.mini_batch, options.seed, k, options.stop))
       samples_.push_back(sample);
 }
 
 /// Samples that the i-th device has of a micro-batch: [first, second).
-std::pair<std::int64_t, std::int64_t> Evidence::range(StageId stage, std::size_t i,
-                                                      std::int32_t micro_batch) const {
+std::pair<std::int64_t, std::int64_t> TraceEvidence::range(StageId stage, std::size_t i,
+                                                           std::int32_t micro_batch) const {
   const plan::Stage& s = plan.stages[stage.index()];
   const std::int64_t first = micro_batch * s.micro_batch;
   if (in_turn) return {first, first + s.micro_batch};
@@ -196,19 +197,19 @@ std::pair<std::int64_t, std::int64_t> Evidence::range(StageId stage, std::size_t
   return {first + share_begin(s, r), first + share_begin(s, r + 1)};
 }
 
-sim::Filling Evidence::filling(std::int64_t begin, std::int64_t end) const {
-  sim::Filling sum;
+sim::SampleContent TraceEvidence::filling(std::int64_t begin, std::int64_t end) const {
+  sim::SampleContent sum;
   for (std::int64_t i = begin; i < end; ++i) sum += samples_.at(static_cast<std::size_t>(i));
   return sum;
 }
 
-double Evidence::filled_share(StageId stage, std::size_t i, std::int32_t micro_batch) const {
+double TraceEvidence::filled_share(StageId stage, std::size_t i, std::int32_t micro_batch) const {
   if (!shorter_) return 1;
   const auto [begin, end] = range(stage, i, micro_batch);
   return filling(begin, end).per_sample(end - begin).tokens / static_cast<double>(shorter_->sequence());
 }
 
-Bytes Evidence::sent(const plan::Boundary& boundary, std::int64_t begin, std::int64_t end) const {
+Bytes TraceEvidence::sent(const plan::StageBoundary& boundary, std::int64_t begin, std::int64_t end) const {
   if (!shorter_) return boundary.bytes * (end - begin);
   Bytes sum;
   const auto shortest = shorter_->at(1, 1);
@@ -228,8 +229,8 @@ Bytes Evidence::sent(const plan::Boundary& boundary, std::int64_t begin, std::in
 }
 
 /// Like time(), with the actual filling of the samples.
-std::vector<cost::OpTime> Evidence::filled_pieces(StageId stage, std::size_t i, std::int32_t micro_batch,
-                                                  bool cut) {
+std::vector<cost::OpTime> TraceEvidence::filled_pieces(StageId stage, std::size_t i, std::int32_t micro_batch,
+                                                       bool cut) {
   const plan::Stage& s = plan.stages[stage.index()];
   const auto replica = replica_of(s, i);
   const auto [begin, end] = range(stage, i, micro_batch);
@@ -244,13 +245,13 @@ std::vector<cost::OpTime> Evidence::filled_pieces(StageId stage, std::size_t i, 
   return out;
 }
 
-bool Evidence::has_weights(StageId stage) const {
+bool TraceEvidence::has_weights(StageId stage) const {
   return cost::stage_load(problem, plan.stages[stage.index()].operators).parameters.value() > 0;
 }
 
 /// Starts with the last operators. A bucket is full when it has the bytes of the bucket size; the next
 /// gradient opens another.
-std::vector<std::vector<core::OpId>> Evidence::buckets(StageId stage) const {
+std::vector<std::vector<core::OpId>> TraceEvidence::buckets(StageId stage) const {
   const plan::Stage& s = plan.stages[stage.index()];
   std::vector<std::vector<core::OpId>> out(1);
   Bytes held;
@@ -264,7 +265,7 @@ std::vector<std::vector<core::OpId>> Evidence::buckets(StageId stage) const {
   return out;
 }
 
-void Evidence::pair_up() {
+void TraceEvidence::pair_up() {
   for (std::size_t r = 0; r < ranks(); ++r)
     for (std::size_t i = 0; i < devices(r).size(); ++i) {
       const auto& passes = asked.at({r, i}).passes;
@@ -274,31 +275,32 @@ void Evidence::pair_up() {
           here[p - 1].last = here[p].last, here[p].first = here[p - 1].first;
           here[p - 1].partner = here[p].span, here[p].partner = here[p - 1].span;
         }
-      for (const Ran& pass : here)
+      for (const PassRun& pass : here)
         index_[{pass.span->device, pass.span->stage, pass.span->kind, pass.span->micro_batch}] = &pass;
     }
 }
 
-const Ran* Evidence::find(DeviceId device, StageId stage, TaskKind kind, std::int32_t micro_batch) const {
+const PassRun* TraceEvidence::find(DeviceId device, StageId stage, TaskKind kind,
+                                   std::int32_t micro_batch) const {
   const auto found = index_.find({device, stage, kind, micro_batch});
   return found == index_.end() ? nullptr : found->second;
 }
 
-const Ran* Evidence::forward(DeviceId device, StageId stage, std::int32_t m) const {
+const PassRun* TraceEvidence::forward(DeviceId device, StageId stage, std::int32_t m) const {
   return find(device, stage, TaskKind::forward, m);
 }
 
-const Ran* Evidence::backward(DeviceId device, StageId stage, std::int32_t m) const {
-  const Ran* whole = find(device, stage, TaskKind::backward, m);
+const PassRun* TraceEvidence::backward(DeviceId device, StageId stage, std::int32_t m) const {
+  const PassRun* whole = find(device, stage, TaskKind::backward, m);
   return whole ? whole : find(device, stage, TaskKind::input_gradient, m);
 }
 
-const Ran* Evidence::release(DeviceId device, StageId stage, std::int32_t m) const {
-  const Ran* half = find(device, stage, TaskKind::weight_gradient, m);
+const PassRun* TraceEvidence::release(DeviceId device, StageId stage, std::int32_t m) const {
+  const PassRun* half = find(device, stage, TaskKind::weight_gradient, m);
   return half ? half : find(device, stage, TaskKind::backward, m);
 }
 
-bool Evidence::steady_messages() const {
+bool TraceEvidence::steady_messages() const {
   return perfect() || (!options.perturbation->jitter.contains(TaskKind::transfer) &&
                        !options.perturbation->jitter.contains(TaskKind::all_reduce) &&
                        !options.perturbation->jitter.contains(TaskKind::collective));

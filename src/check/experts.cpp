@@ -32,7 +32,7 @@ double received_rows(const graph::OpGraph& graph, const plan::Stage& stage) {
 }
 
 /// The devices of a group together hold the weights of all experts.
-void check_weights(Evidence& evidence, StageId id) {
+void check_weights(TraceEvidence& evidence, StageId id) {
   const plan::Stage& stage = evidence.plan.stages[id.index()];
   if (stage.zero == 3 || (stage.tensor_parallel > 1 && !stage.whole_experts)) return;
   std::int64_t experts = 0;
@@ -50,7 +50,7 @@ void check_weights(Evidence& evidence, StageId id) {
 
 }  // namespace
 
-void check_experts(Evidence& evidence) {
+void check_experts(TraceEvidence& evidence) {
   const bool known = evidence.perfect() && evidence.problem.cluster.collectives() == nullptr;
   for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s) {
     const plan::Stage& stage = evidence.plan.stages[s];

@@ -20,7 +20,7 @@ double ingress(const cluster::Cluster& cluster, const std::vector<DeviceId>& gro
 
 }  // namespace
 
-void check_incoming(Evidence& evidence, StageId id, const std::vector<DeviceId>& group, double bytes,
+void check_incoming(TraceEvidence& evidence, StageId id, const std::vector<DeviceId>& group, double bytes,
                     std::string_view what) {
   const plan::Stage& stage = evidence.plan.stages[id.index()];
   for (std::size_t i = 0; i < stage.devices.size(); ++i) {
@@ -28,7 +28,7 @@ void check_incoming(Evidence& evidence, StageId id, const std::vector<DeviceId>&
     if (std::ranges::find(group, device) == group.end() || bytes <= 0) continue;
     const double least = bytes * static_cast<double>(evidence.samples(id, i)) /
                          ingress(evidence.problem.cluster, group, device);
-    for (const Ran& ran : evidence.ran[device.index()])
+    for (const PassRun& ran : evidence.ran[device.index()])
       if (ran.span->stage == id && ran.span->kind == TaskKind::forward &&
           to_seconds(ran.span->end - ran.span->start).value() <
               least * evidence.filled_share(id, i, ran.span->micro_batch) * (1 - 1e-9) - 1e-12)

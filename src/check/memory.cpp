@@ -42,7 +42,7 @@ Curve recorded(const trace::DeviceTrace& device) {
 /// Memory of a stage's micro-batches on one of its devices.
 class StageOnDevice {
  public:
-  StageOnDevice(const Evidence& evidence, StageId stage, std::size_t i, Curve& changes)
+  StageOnDevice(const TraceEvidence& evidence, StageId stage, std::size_t i, Curve& changes)
       : evidence_(evidence),
         stage_(stage),
         device_(evidence.plan.stages[stage.index()].devices[i]),
@@ -51,10 +51,10 @@ class StageOnDevice {
         changes_(changes) {}
 
   void add(std::int32_t micro_batch) {
-    const Ran *forward = evidence_.forward(device_, stage_, micro_batch),
-              *backward = evidence_.backward(device_, stage_, micro_batch),
-              *release = evidence_.release(device_, stage_, micro_batch),
-              *again = evidence_.find(device_, stage_, TaskKind::recompute, micro_batch);
+    const PassRun *forward = evidence_.forward(device_, stage_, micro_batch),
+                  *backward = evidence_.backward(device_, stage_, micro_batch),
+                  *release = evidence_.release(device_, stage_, micro_batch),
+                  *again = evidence_.find(device_, stage_, TaskKind::recompute, micro_batch);
     const cost::MemoryRule& rule = evidence_.problem.memory;
     const std::int64_t copies = rule.activation_copies * samples_;
     const std::int64_t lasting = (load_.inputs + load_.saved).value() * copies,
@@ -78,7 +78,7 @@ class StageOnDevice {
   }
 
  private:
-  static cost::StageLoad load(const Evidence& evidence, const plan::Stage& stage, std::size_t i) {
+  static cost::StageLoad load(const TraceEvidence& evidence, const plan::Stage& stage, std::size_t i) {
     return cost::stage_load(evidence.problem, stage, plan::Mesh(stage).coordinate(i, plan::MeshDim::tensor));
   }
   MemoryUse& at(Picoseconds time) { return changes_[time.value()]; }
@@ -89,7 +89,7 @@ class StageOnDevice {
 
   /// A pair waits for the messages of both its passes, and takes all of them in from the first on. Exceptions
   /// are the messages that the recomputation before it waited for.
-  Picoseconds arrival(const Ran& pass) const {
+  Picoseconds arrival(const PassRun& pass) const {
     Picoseconds out = pass.first;
     for (const Span* span : {pass.span, pass.partner})
       if (span && !late(*span)) out = arrived(*span, out);
@@ -106,7 +106,7 @@ class StageOnDevice {
            evidence_.find(device_, span.stage, TaskKind::recompute, span.micro_batch);
   }
 
-  const Evidence& evidence_;
+  const TraceEvidence& evidence_;
   StageId stage_;
   DeviceId device_;
   cost::StageLoad load_;
@@ -115,7 +115,7 @@ class StageOnDevice {
 };
 
 /// Rules for every curve.
-void check_points(Evidence& evidence, std::size_t device) {
+void check_points(TraceEvidence& evidence, std::size_t device) {
   const auto& points = evidence.trace.devices[device].memory;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (points[i].activations < Bytes(0) || points[i].buffers < Bytes(0))
@@ -131,7 +131,7 @@ void check_points(Evidence& evidence, std::size_t device) {
     evidence.violation("device {}: memory changes after the iteration", device);
 }
 
-void compare(Evidence& evidence, std::size_t device, const Curve& expected) {
+void compare(TraceEvidence& evidence, std::size_t device, const Curve& expected) {
   const Curve found = recorded(evidence.trace.devices[device]);
   const auto [e, f] = std::mismatch(expected.begin(), expected.end(), found.begin(), found.end());
   if (e == expected.end() && f == found.end()) return;
@@ -143,14 +143,14 @@ void compare(Evidence& evidence, std::size_t device, const Curve& expected) {
 
 }  // namespace
 
-void check_memory(Evidence& evidence) {
+void check_memory(TraceEvidence& evidence) {
   std::vector<Curve> changes(evidence.trace.devices.size());
   for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s) {
     const auto& devices = evidence.plan.stages[s].devices;
     std::map<DeviceId, StageOnDevice> held;
     for (std::size_t i = 0; i < devices.size(); ++i)
       held.try_emplace(devices[i], evidence, StageId(s), i, changes[devices[i].index()]);
-    for (const Share& share : evidence.shares(StageId(s)))
+    for (const ReplicaShare& share : evidence.shares(StageId(s)))
       for (const DeviceId device : share.group) held.at(device).add(share.micro_batch);
   }
   for (std::size_t d = 0; d < changes.size(); ++d) {

@@ -8,12 +8,12 @@ namespace {
 /// Times at which a replica of a stage accepts messages. A stage that holds at most h micro-batches takes the
 /// input of its j-th forward pass once its (j - h - 1)-th micro-batch is done. It takes the gradients of its
 /// j-th backward pass once the (j - 2)-th has ended. Counts start from 0 in the order of the run.
-class Gates {
+class MessageGates {
  public:
-  Gates(const Evidence& evidence, DeviceId device, StageId stage) {
-    std::vector<const Ran*> forwards, backwards, done;
+  MessageGates(const TraceEvidence& evidence, DeviceId device, StageId stage) {
+    std::vector<const PassRun*> forwards, backwards, done;
     std::size_t held = 0;
-    for (const Ran& pass : evidence.ran[device.index()]) {
+    for (const PassRun& pass : evidence.ran[device.index()]) {
       const Span& span = *pass.span;
       if (span.stage != stage) continue;
       if (span.kind == TaskKind::forward) forwards.push_back(&pass);
@@ -28,7 +28,7 @@ class Gates {
     for (std::size_t j = 0; j < backwards.size(); ++j)
       open_[backwards[j]->span] = j >= 2 ? backwards[j - 2]->last : Picoseconds(0);
   }
-  Picoseconds open(const Ran& pass) const { return open_.at(pass.span); }
+  Picoseconds open(const PassRun& pass) const { return open_.at(pass.span); }
 
  private:
   std::map<const Span*, Picoseconds> open_;
@@ -38,20 +38,20 @@ class Gates {
 /// two devices.
 using Key = std::tuple<DeviceId, DeviceId, StageId, std::int32_t,
                        std::int64_t>;  ///< from, to, stage, micro-batch, bytes
-struct Need {
+struct MessageNeed {
   Picoseconds computed, open;  ///< the message may be sent once both have come
   Picoseconds used;            ///< first use by the receiving group
-  const Ran* pass;             ///< waits for the message
+  const PassRun* pass;         ///< waits for the message
   Picoseconds ready() const { return std::max(computed, open); }
 };
-struct Messages {
-  std::vector<Need> needs;
+struct MatchedMessages {
+  std::vector<MessageNeed> needs;
   std::vector<const Span*> sent;
 };
 
-class Checker {
+class MessageChecker {
  public:
-  explicit Checker(Evidence& evidence) : evidence_(evidence) {
+  explicit MessageChecker(TraceEvidence& evidence) : evidence_(evidence) {
     for (const Span* span : evidence.moved)
       if (span->kind == TaskKind::transfer)
         messages_[{span->device, span->peer, span->stage, span->micro_batch, span->bytes.value()}]
@@ -59,7 +59,7 @@ class Checker {
   }
 
   void check() {
-    for (const plan::Boundary& boundary : evidence_.stages.boundaries()) expect(boundary);
+    for (const plan::StageBoundary& boundary : evidence_.stages.boundaries()) expect(boundary);
     for (auto& [key, messages] : messages_) check(key, messages);
     if (in_order()) check_one_by_one();
   }
@@ -84,22 +84,22 @@ class Checker {
   }
 
   /// Expects one message forward and one back for every overlap of a sender's and a receiver's share.
-  void expect(const plan::Boundary& boundary) {
+  void expect(const plan::StageBoundary& boundary) {
     const auto from = evidence_.shares(boundary.from), to = evidence_.shares(boundary.to);
     for (std::size_t x = 0, y = 0; x < from.size() && y < to.size();) {
       const std::int64_t begin = std::max(from[x].begin, to[y].begin), end = std::min(from[x].end, to[y].end);
       if (begin < end) {
         const Bytes bytes =
             evidence_.problem.training.compression.activation_bytes(evidence_.sent(boundary, begin, end));
-        expect({boundary.from, from[x]}, {boundary.to, to[y]}, &Evidence::forward, bytes);
-        expect({boundary.to, to[y]}, {boundary.from, from[x]}, &Evidence::backward, bytes);
+        expect({boundary.from, from[x]}, {boundary.to, to[y]}, &TraceEvidence::forward, bytes);
+        expect({boundary.to, to[y]}, {boundary.from, from[x]}, &TraceEvidence::backward, bytes);
       }
       from[x].end < to[y].end ? ++x : ++y;
     }
   }
 
-  using Side = std::pair<StageId, Share>;
-  using PassOf = const Ran* (Evidence::*)(DeviceId, StageId, std::int32_t) const;
+  using Side = std::pair<StageId, ReplicaShare>;
+  using PassOf = const PassRun* (TraceEvidence::*)(DeviceId, StageId, std::int32_t) const;
   /// Expects one part per device of the larger group. A receiver needs all of them before its pass, because
   /// the devices of a group start together only if they have a pass before.
   void expect(const Side& from, const Side& to, PassOf pass_of, Bytes bytes) {
@@ -113,15 +113,15 @@ class Checker {
   }
   void expect_part(const Side& from, const Side& to, PassOf pass_of, std::int64_t bytes, DeviceId sender,
                    DeviceId receiver) {
-    const Ran* computes = (evidence_.*pass_of)(sender, from.first, from.second.micro_batch);
+    const PassRun* computes = (evidence_.*pass_of)(sender, from.first, from.second.micro_batch);
     if (!computes) return evidence_.violation("stage {}: the order lacks a pass", from.first.index());
     Picoseconds first(INT64_MAX);  // first of the group's passes that wait
     for (const DeviceId device : to.second.group) {
-      const Ran* waits = (evidence_.*pass_of)(device, to.first, to.second.micro_batch);
+      const PassRun* waits = (evidence_.*pass_of)(device, to.first, to.second.micro_batch);
       if (!waits) return evidence_.violation("stage {}: the order lacks a pass", to.first.index());
       first = std::min(first, begin_of(*waits, device, to.first, to.second.micro_batch));
     }
-    const Ran* waits = (evidence_.*pass_of)(receiver, to.first, to.second.micro_batch);
+    const PassRun* waits = (evidence_.*pass_of)(receiver, to.first, to.second.micro_batch);
     if (bytes == 0 || sender == receiver) {  // nothing moves
       if (first < computes->last)
         evidence_.violation("device {} starts a {} pass before device {} is done", receiver.index(),
@@ -133,21 +133,21 @@ class Checker {
   }
 
   /// Begin of a pass, or of the late recomputation before it.
-  Picoseconds begin_of(const Ran& pass, DeviceId device, StageId stage, std::int32_t micro_batch) const {
+  Picoseconds begin_of(const PassRun& pass, DeviceId device, StageId stage, std::int32_t micro_batch) const {
     if (pass.span->kind == TaskKind::forward || evidence_.plan.stages[stage.index()].recompute.early)
       return pass.first;
-    const Ran* again = evidence_.find(device, stage, TaskKind::recompute, micro_batch);
+    const PassRun* again = evidence_.find(device, stage, TaskKind::recompute, micro_batch);
     return again ? again->first : pass.first;
   }
 
-  const Gates& gates(DeviceId device, StageId stage) {
+  const MessageGates& gates(DeviceId device, StageId stage) {
     const auto found = gates_.find({device, stage});
     if (found != gates_.end()) return found->second;
-    return gates_.emplace(std::pair(device, stage), Gates(evidence_, device, stage)).first->second;
+    return gates_.emplace(std::pair(device, stage), MessageGates(evidence_, device, stage)).first->second;
   }
 
   /// The messages have one route, so they start in the order in which they may.
-  void check(const Key& key, Messages& messages) {
+  void check(const Key& key, MatchedMessages& messages) {
     const auto& [from, to, stage, micro_batch, bytes] = key;
     const std::string what = fmt::format("device {} to {}, micro-batch {}, {} bytes", from.index(),
                                          to.index(), micro_batch, bytes);
@@ -155,13 +155,13 @@ class Checker {
       return evidence_.violation("{}: {} messages where {} are needed", what, messages.sent.size(),
                                  messages.needs.size());
     std::stable_sort(messages.needs.begin(), messages.needs.end(),
-                     [](const Need& a, const Need& b) { return a.ready() < b.ready(); });
+                     [](const MessageNeed& a, const MessageNeed& b) { return a.ready() < b.ready(); });
     std::stable_sort(messages.sent.begin(), messages.sent.end(),
                      [](const Span* a, const Span* b) { return a->start < b->start; });
     for (std::size_t i = 0; i < messages.sent.size(); ++i) check(what, *messages.sent[i], messages.needs[i]);
   }
 
-  void check(const std::string& what, const Span& sent, const Need& need) {
+  void check(const std::string& what, const Span& sent, const MessageNeed& need) {
     if (sent.start < need.computed)
       evidence_.violation("{}: sent before it is computed", what);
     else if (sent.start < need.open && !in_order())
@@ -174,15 +174,15 @@ class Checker {
     arrival = std::min(arrival, sent.start);
   }
 
-  Evidence& evidence_;
-  std::map<Key, Messages> messages_;
-  std::map<std::pair<DeviceId, StageId>, Gates> gates_;
+  TraceEvidence& evidence_;
+  std::map<Key, MatchedMessages> messages_;
+  std::map<std::pair<DeviceId, StageId>, MessageGates> gates_;
 };
 
 }  // namespace
 
-void check_messages(Evidence& evidence) {
-  Checker(evidence).check();
+void check_messages(TraceEvidence& evidence) {
+  MessageChecker(evidence).check();
 }
 
 }  // namespace penstock::check

@@ -13,7 +13,7 @@ std::string in_words(const Span& span) {
 }
 
 /// A message holds all links of its route from start to end, for the time of the route.
-void check_fifo(Evidence& evidence) {
+void check_fifo(TraceEvidence& evidence) {
   std::vector<std::vector<const Span*>> on(evidence.problem.cluster.links().size());
   const bool whole = evidence.perfect() || evidence.options.perturbation->link_faults.empty();
   for (const Span* span : evidence.moved) {
@@ -38,9 +38,9 @@ void check_fifo(Evidence& evidence) {
 /// Adds up every message's bytes over time, at max-min fair rates of the messages under way (Bertsekas and
 /// Gallager, Data Networks, 1992, section 6.5.2). No rate can grow unless a smaller one shrinks. The trace
 /// gives the messages under way, so that an error of one does not spread to others.
-class Fairness {
+class FairnessChecker {
  public:
-  explicit Fairness(Evidence& evidence) : evidence_(evidence) {
+  explicit FairnessChecker(TraceEvidence& evidence) : evidence_(evidence) {
     for (const cluster::Link& link : evidence.problem.cluster.links())
       capacity_.push_back(per_ps(link.bandwidth));
     whole_ = capacity_;
@@ -49,7 +49,7 @@ class Fairness {
     for (const Span* span : evidence.moved) add(*span);
     if (!evidence.perfect()) add_faults();
     std::stable_sort(events_.begin(), events_.end(),
-                     [](const Event& a, const Event& b) { return a.time < b.time; });
+                     [](const FlowEvent& a, const FlowEvent& b) { return a.time < b.time; });
   }
 
   void check() {
@@ -58,16 +58,16 @@ class Fairness {
       for (; e < events_.size() && events_[e].time == now; ++e) happen(events_[e]);
       if (e < events_.size() && !active_.empty()) flow(static_cast<double>(events_[e].time - now));
     }
-    for (const Flow& flow : flows_) judge(flow);
+    for (const MessageFlow& flow : flows_) judge(flow);
   }
 
  private:
-  struct Flow {
+  struct MessageFlow {
     const Span* span;
     std::vector<std::size_t> links;
     double delivered = 0, rate = -1;
   };
-  struct Event {
+  struct FlowEvent {
     std::int64_t time;
     enum { start, end, capacity } what;
     std::size_t index;  ///< of a flow or a link
@@ -85,24 +85,24 @@ class Fairness {
       return;
     }
     if (flows_from >= span.end.value()) return evidence_.violation("{}: faster than latency", in_words(span));
-    events_.push_back({flows_from, Event::start, flows_.size()});
-    events_.push_back({span.end.value(), Event::end, flows_.size()});
+    events_.push_back({flows_from, FlowEvent::start, flows_.size()});
+    events_.push_back({span.end.value(), FlowEvent::end, flows_.size()});
     flows_.push_back({&span, route.links});
   }
 
   void add_faults() {
     for (const auto& fault : evidence_.options.perturbation->link_faults)
       for (const auto& left : fault.links) {
-        events_.push_back({fault.at.value(), Event::capacity, left.link, per_ps(left.bandwidth)});
+        events_.push_back({fault.at.value(), FlowEvent::capacity, left.link, per_ps(left.bandwidth)});
         if (fault.restored != sim::Perturbation::kNever)
-          events_.push_back({fault.restored.value(), Event::capacity, left.link, whole_[left.link]});
+          events_.push_back({fault.restored.value(), FlowEvent::capacity, left.link, whole_[left.link]});
       }
   }
 
-  void happen(const Event& event) {
-    if (event.what == Event::capacity) capacity_[event.index] = event.capacity_then;
-    if (event.what == Event::start) active_.push_back(event.index);
-    if (event.what == Event::end) std::erase(active_, event.index);
+  void happen(const FlowEvent& event) {
+    if (event.what == FlowEvent::capacity) capacity_[event.index] = event.capacity_then;
+    if (event.what == FlowEvent::start) active_.push_back(event.index);
+    if (event.what == FlowEvent::end) std::erase(active_, event.index);
   }
 
   void flow(double time) {
@@ -124,7 +124,7 @@ class Fairness {
       for (const std::size_t l : links)
         if (open_[l] > 0 && left_[l] / open_[l] < rate) rate = left_[l] / open_[l], least = l;
       for (const std::size_t f : active_) {
-        Flow& flow = flows_[f];
+        MessageFlow& flow = flows_[f];
         if (flow.rate >= 0 || std::find(flow.links.begin(), flow.links.end(), least) == flow.links.end())
           continue;
         flow.rate = std::max(rate, 0.0);
@@ -135,7 +135,7 @@ class Fairness {
   }
 
   /// A message ends with the first whole picosecond by which its bytes have arrived.
-  void judge(const Flow& flow) {
+  void judge(const MessageFlow& flow) {
     double most = std::numeric_limits<double>::max();
     for (const std::size_t l : flow.links) most = std::min(most, whole_[l]);
     const auto bytes = static_cast<double>(flow.span->bytes.value());
@@ -148,22 +148,22 @@ class Fairness {
                           flow.delivered);
   }
 
-  Evidence& evidence_;
+  TraceEvidence& evidence_;
   std::vector<double> capacity_, whole_;  ///< [link], bytes per ps: now, and without link faults
   std::vector<double> left_;              ///< [link] not given to settled flows
   std::vector<int> open_;                 ///< [link] flows not settled
-  std::vector<Flow> flows_;
-  std::vector<Event> events_;
+  std::vector<MessageFlow> flows_;
+  std::vector<FlowEvent> events_;
   std::vector<std::size_t> active_;
 };
 
 }  // namespace
 
-void check_network(Evidence& evidence) {
+void check_network(TraceEvidence& evidence) {
   if (evidence.options.network == sim::NetworkModel::fifo)
     check_fifo(evidence);
   else if (evidence.steady_messages())
-    Fairness(evidence).check();
+    FairnessChecker(evidence).check();
 }
 
 }  // namespace penstock::check

@@ -14,8 +14,8 @@ namespace penstock::check {
 namespace {
 
 using cost::PassPieces;
-using layout::Among;
 using layout::GroupCollective;
+using layout::GroupScope;
 
 constexpr std::array kWaiting = {TaskKind::forward, TaskKind::recompute, TaskKind::backward,
                                  TaskKind::input_gradient, TaskKind::weight_gradient};
@@ -29,16 +29,16 @@ PassPieces::Pass pass_of(TaskKind kind) {
 }
 
 /// Bytes that a collective moves among so many devices, by any algorithm, for `bytes` in all.
-double moved(GroupCollective::Kind kind, double bytes, double devices) {
-  using Kind = GroupCollective::Kind;
-  if (kind == Kind::all_reduce) return 2 * (devices - 1) * bytes;
-  return kind == Kind::all_gather ? (devices - 1) * bytes : (devices - 1) / devices * bytes;
+double moved(GroupCollective::TransferKind kind, double bytes, double devices) {
+  using TransferKind = GroupCollective::TransferKind;
+  if (kind == TransferKind::all_reduce) return 2 * (devices - 1) * bytes;
+  return kind == TransferKind::all_gather ? (devices - 1) * bytes : (devices - 1) / devices * bytes;
 }
 
 /// Parts of a stage, by position of a device; every group lies within one part.
-class Parts {
+class DeviceParts {
  public:
-  explicit Parts(std::size_t devices) : part_(devices) { std::iota(part_.begin(), part_.end(), 0); }
+  explicit DeviceParts(std::size_t devices) : part_(devices) { std::iota(part_.begin(), part_.end(), 0); }
   void join(std::size_t a, std::size_t b) { part_[of(a)] = of(b); }
   std::size_t of(std::size_t a) const {
     while (part_[a] != a) a = part_[a];
@@ -52,14 +52,14 @@ class Parts {
 /// All groups of one stage.
 class StageCollectives {
  public:
-  StageCollectives(Evidence& evidence, StageId id)
+  StageCollectives(TraceEvidence& evidence, StageId id)
       : evidence_(evidence),
         id_(id),
         stage_(evidence.plan.stages[id.index()]),
         pieces_(evidence.problem, stage_),
         parts_(stage_.devices.size()) {
     for (std::size_t i = 0; i < stage_.devices.size(); ++i) position_[stage_.devices[i]] = i;
-    for (const Among among : layout::kAmong) find_groups(among);
+    for (const GroupScope among : layout::kAmong) find_groups(among);
     for (const Span& span : evidence.trace.spans)
       if (span.kind == TaskKind::collective && span.stage == id) take(span);
   }
@@ -67,7 +67,7 @@ class StageCollectives {
   void check() {
     for (std::size_t i = 0; i < stage_.devices.size(); ++i)
       if (parts_.of(i) == i)
-        for (const Ran& ran : evidence_.ran[stage_.devices[i].index()])
+        for (const PassRun& ran : evidence_.ran[stage_.devices[i].index()])
           if (ran.span->stage == id_ && std::ranges::count(kWaiting, ran.span->kind) > 0) check_pass(i, ran);
     if (!seen_.empty())
       evidence_.violation("a group of stage {} sends {} messages outside of its passes", id_.index(),
@@ -77,7 +77,7 @@ class StageCollectives {
  private:
   using Group = std::vector<std::size_t>;  ///< positions
 
-  void find_groups(Among among) {
+  void find_groups(GroupScope among) {
     for (const auto& devices : layout::groups(stage_, among)) {
       Group& group = groups_[among].emplace_back();
       for (const DeviceId device : devices) group.push_back(position_.at(device));
@@ -101,21 +101,21 @@ class StageCollectives {
 
   /// True if the message lies within the pass: its receiver waits for it, and its sender has begun. The
   /// sender may go on meanwhile, or before a link is free.
-  bool within(const Span& message, const Ran& pass) const {
+  bool within(const Span& message, const PassRun& pass) const {
     const auto of = [&](DeviceId device) {
       return evidence_.find(device, id_, pass.span->kind, pass.span->micro_batch);
     };
-    const Ran *sender = of(message.device), *receiver = of(message.peer);
+    const PassRun *sender = of(message.device), *receiver = of(message.peer);
     return sender != nullptr && receiver != nullptr && message.start >= sender->span->start &&
            message.start >= receiver->span->start && message.end <= receiver->span->end;
   }
 
   /// Expected bytes of all groups within one part of the stage, in a pass.
-  struct Due {
+  struct ExpectedTraffic {
     double bytes = 0;
     std::size_t collectives = 0;
   };
-  void add(const GroupCollective& collective, std::size_t part, Due& due) const {
+  void add(const GroupCollective& collective, std::size_t part, ExpectedTraffic& due) const {
     for (const Group& group : groups_.at(collective.among)) {
       if (parts_.of(group.front()) != part) continue;
       std::int64_t samples = 1;
@@ -125,8 +125,8 @@ class StageCollectives {
       ++due.collectives;
     }
   }
-  Due due(std::size_t part, TaskKind kind) const {
-    Due out;
+  ExpectedTraffic due(std::size_t part, TaskKind kind) const {
+    ExpectedTraffic out;
     for (const cost::PassPiece& piece : pieces_.of(pass_of(kind), stage_.operators)) {
       if (piece.then) add(*piece.then, part, out);
       for (const auto* list : {&piece.weights, &piece.gradients})
@@ -136,8 +136,8 @@ class StageCollectives {
   }
 
   /// Removes the pass's messages. A pair's passes have theirs in closed form.
-  void check_pass(std::size_t part, const Ran& pass) {
-    const Due wanted = pass.partner == nullptr ? due(part, pass.span->kind) : Due{};
+  void check_pass(std::size_t part, const PassRun& pass) {
+    const ExpectedTraffic wanted = pass.partner == nullptr ? due(part, pass.span->kind) : ExpectedTraffic{};
     const auto found = seen_.find({part, pass.span->micro_batch});
     double sent = 0;
     std::size_t count = 0;
@@ -162,20 +162,20 @@ class StageCollectives {
     return evidence_.options.collective.rounds_up() || evidence_.options.collective.algorithm == nullptr;
   }
 
-  Evidence& evidence_;
+  TraceEvidence& evidence_;
   StageId id_;
   const plan::Stage& stage_;
   PassPieces pieces_;
   std::map<DeviceId, std::size_t> position_;
-  std::map<Among, std::vector<Group>> groups_;
-  Parts parts_;
+  std::map<GroupScope, std::vector<Group>> groups_;
+  DeviceParts parts_;
   std::set<std::pair<std::size_t, std::size_t>> mates_;  ///< pairs of positions in one group
   std::map<std::pair<std::size_t, std::int32_t>, std::vector<const Span*>> seen_;  ///< {part, micro-batch}
 };
 
 }  // namespace
 
-Picoseconds communicating(const Evidence& evidence, const Span& pass) {
+Picoseconds communicating(const TraceEvidence& evidence, const Span& pass) {
   const auto found = evidence.collectives.find({pass.device, pass.stage, pass.micro_batch});
   if (found == evidence.collectives.end()) return {};
   std::vector<std::pair<Picoseconds, Picoseconds>> all;
@@ -190,7 +190,7 @@ Picoseconds communicating(const Evidence& evidence, const Span& pass) {
   return sum;
 }
 
-void check_pass_collectives(Evidence& evidence) {
+void check_pass_collectives(TraceEvidence& evidence) {
   for (std::size_t s = 0; s < evidence.plan.stages.size(); ++s)
     if (evidence.links() && PassPieces::may_wait(evidence.plan.stages[s]))
       StageCollectives(evidence, StageId(s)).check();

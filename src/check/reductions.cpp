@@ -9,32 +9,32 @@ namespace penstock::check {
 namespace {
 
 /// One all-reduce, or gather: a bucket of a stage's gradients, or a part of it, of one mini-batch.
-struct Reduction {
+struct BucketReduction {
   StageId stage;
   std::size_t after, step;  ///< positions in the row
   std::size_t bucket, buckets;
   std::size_t number;              ///< among those of its stage
-  cost::Reduction moves;           ///< bytes and groups
+  cost::GradientReduction moves;   ///< bytes and groups
   std::vector<const Span*> spans;  ///< its messages, or in closed form one span per replica
 };
 
 /// All reductions of one device set, in the order of its row.
-class Rank {
+class RankReductions {
  public:
-  Rank(Evidence& evidence, std::size_t rank)
+  RankReductions(TraceEvidence& evidence, std::size_t rank)
       : evidence_(evidence),
         rank_(rank),
         group_(evidence.devices(rank)),
         asked_(evidence.asked.at({rank, 0})),
         travels_(evidence.options.collective.travels()) {
     std::map<StageId, std::size_t> count;
-    for (const DeviceTasks::Reduction& reduction : asked_.reductions) {
+    for (const DeviceTasks::ScheduledReduction& reduction : asked_.reductions) {
       cost::OperatorSets buckets = evidence.buckets(reduction.stage);
       for (auto& operators : buckets) operators = plan::unshared(operators, evidence.shared);
       const auto pieces =
           cost::reductions(evidence.problem, evidence.plan.stages[reduction.stage.index()], buckets);
       for (std::size_t b = 0; b < buckets.size(); ++b) {
-        for (const cost::Reduction& moves : pieces[b])
+        for (const cost::GradientReduction& moves : pieces[b])
           reductions_.push_back({reduction.stage,
                                  reduction.after,
                                  reduction.step,
@@ -61,7 +61,7 @@ class Rank {
     for (const StageId stage : stages())
       if (!(travels_ ? deal_messages(stage) : deal_spans(stage))) return;
     std::vector<Picoseconds> reduced(group_.size());  // [replica] end of the reduction before
-    for (Reduction& reduction : reductions_) {
+    for (BucketReduction& reduction : reductions_) {
       if (reduction.spans.empty()) continue;
       for (std::size_t a = 0; a < group_.size(); ++a) check_start(reduction, a, reduced[a]);
       travels_ ? check_messages(reduction) : check_closed(reduction);
@@ -87,15 +87,15 @@ class Rank {
                                   })
                     : true;
   }
-  std::vector<Reduction*> of(StageId stage) {
-    std::vector<Reduction*> out;
-    for (Reduction& reduction : reductions_)
+  std::vector<BucketReduction*> of(StageId stage) {
+    std::vector<BucketReduction*> out;
+    for (BucketReduction& reduction : reductions_)
       if (reduction.stage == stage) out.push_back(&reduction);
     return out;
   }
-  static Bytes sum(const std::vector<Reduction*>& reductions) {
+  static Bytes sum(const std::vector<BucketReduction*>& reductions) {
     return std::accumulate(reductions.begin(), reductions.end(), Bytes(),
-                           [](Bytes s, const Reduction* r) { return s + r->moves.bytes; });
+                           [](Bytes s, const BucketReduction* r) { return s + r->moves.bytes; });
   }
 
   /// In closed form every replica has a span for every all-reduce.
@@ -128,10 +128,10 @@ class Rank {
     const auto reductions = of(stage);
     if (!check_bytes(stage, reductions)) return false;
     if (reductions.empty()) return true;
-    const bool one_way =
-        evidence_.options.collective.by != sim::Collective::By::cheapest || reductions.front()->buckets == 1;
+    const bool one_way = evidence_.options.collective.by != sim::ReductionMethod::MethodKind::cheapest ||
+                         reductions.front()->buckets == 1;
     const bool alike =
-        one_way && std::all_of(reductions.begin(), reductions.end(), [&](const Reduction* reduction) {
+        one_way && std::all_of(reductions.begin(), reductions.end(), [&](const BucketReduction* reduction) {
           return reduction->moves.groups == reductions.front()->moves.groups;
         });
     if (!alike) return true;
@@ -151,11 +151,11 @@ class Rank {
 
   /// With any algorithm 2(r - 1) times the gradients move in each group, and half of that if they are
   /// gathered. Halving rounds each of its messages up.
-  bool check_bytes(StageId stage, const std::vector<Reduction*>& reductions) {
+  bool check_bytes(StageId stage, const std::vector<BucketReduction*>& reductions) {
     std::int64_t moved = 0;
     for (const Span* span : seen_[stage]) moved += span->bytes.value();
     std::int64_t least = 0;
-    for (const Reduction* reduction : reductions)
+    for (const BucketReduction* reduction : reductions)
       for (const auto& group : reduction->moves.groups)
         least += (reduction->moves.all_gather ? 1 : 2) * (static_cast<std::int64_t>(group.size()) - 1) *
                  reduction->moves.bytes.value();
@@ -173,13 +173,13 @@ class Rank {
     });
   }
 
-  const Ran& pass(std::size_t replica, std::size_t position) const {
+  const PassRun& pass(std::size_t replica, std::size_t position) const {
     return evidence_.ran[group_[replica].index()][position];
   }
 
   /// Time at which a replica has the gradients. A last pass that is cut has those of early buckets before it
   /// ends.
-  Picoseconds computed(const Reduction& reduction, std::size_t replica) const {
+  Picoseconds computed(const BucketReduction& reduction, std::size_t replica) const {
     const Span& span = *pass(replica, reduction.after).span;
     const auto& last = asked_.passes[reduction.after];
     const bool cut = reduction.buckets > 1 && last.stage == reduction.stage && !last.joined;
@@ -187,7 +187,7 @@ class Rank {
     return evidence_.perfect() && !evidence_.links() ? span.start + pieces(reduction, span, replica)
                                                      : span.start;
   }
-  Picoseconds pieces(const Reduction& reduction, const Span& span, std::size_t replica) const {
+  Picoseconds pieces(const BucketReduction& reduction, const Span& span, std::size_t replica) const {
     const auto& times = evidence_.pieces(reduction.stage, replica, span.micro_batch, true);
     Picoseconds out;
     for (std::size_t b = 0; b <= reduction.bucket; ++b)
@@ -198,7 +198,7 @@ class Rank {
 
   /// No replica takes part before the all-reduce before is done and its own gradients are there; in closed
   /// form the gradients of all must be there.
-  void check_start(const Reduction& reduction, std::size_t replica, Picoseconds before) {
+  void check_start(const BucketReduction& reduction, std::size_t replica, Picoseconds before) {
     const DeviceId device = group_[replica];
     Picoseconds first(INT64_MAX);
     for (const Span* span : reduction.spans)
@@ -213,7 +213,7 @@ class Rank {
                           device.index(), reduction.stage.index());
   }
 
-  void check_messages(Reduction& reduction) {
+  void check_messages(BucketReduction& reduction) {
     std::stable_sort(reduction.spans.begin(), reduction.spans.end(), [](const Span* a, const Span* b) {
       return std::tie(a->start, a->end) < std::tie(b->start, b->end);
     });
@@ -227,7 +227,7 @@ class Rank {
     }
   }
 
-  void check_closed(const Reduction& reduction) {
+  void check_closed(const BucketReduction& reduction) {
     const Span& one = *reduction.spans.front();
     for (const Span* span : reduction.spans)
       if (span->start != one.start || span->end != one.end || span->bytes != reduction.moves.bytes)
@@ -240,14 +240,14 @@ class Rank {
   }
 
   /// Time at which a replica has the result.
-  Picoseconds end(const Reduction& reduction, std::size_t replica) const {
+  Picoseconds end(const BucketReduction& reduction, std::size_t replica) const {
     Picoseconds out;
     for (const Span* span : reduction.spans)
       if (!travels_ || span->peer == group_[replica]) out = std::max(out, span->end);
     return out;
   }
 
-  void check_step(const Reduction& reduction) {
+  void check_step(const BucketReduction& reduction) {
     if (reduction.step == 0) return;
     for (std::size_t a = 0; a < group_.size(); ++a)
       if (pass(a, reduction.step).span->start < end(reduction, a))
@@ -255,12 +255,12 @@ class Rank {
                             reduction.stage.index());
   }
 
-  Evidence& evidence_;
+  TraceEvidence& evidence_;
   std::size_t rank_;
   const std::vector<DeviceId>& group_;
   const DeviceTasks& asked_;
   bool travels_;
-  std::vector<Reduction> reductions_;
+  std::vector<BucketReduction> reductions_;
   std::map<StageId, std::vector<const Span*>> seen_;  ///< by start
 };
 
@@ -298,8 +298,8 @@ bool reaches_all(const std::vector<const Span*>& messages, const std::vector<Dev
                      [](const auto& k) { return std::find(k.begin(), k.end(), false) == k.end(); });
 }
 
-void check_reductions(Evidence& evidence) {
-  for (std::size_t r = 0; r < evidence.ranks(); ++r) Rank(evidence, r).check();
+void check_reductions(TraceEvidence& evidence) {
+  for (std::size_t r = 0; r < evidence.ranks(); ++r) RankReductions(evidence, r).check();
 }
 
 }  // namespace penstock::check

@@ -10,9 +10,9 @@ namespace {
 using plan::SharedParameters;
 
 /// One sum among stages, as the trace shows it.
-class Sum {
+class SharedSum {
  public:
-  Sum(Evidence& evidence, const SharedParameters& shared, std::vector<const Span*> spans)
+  SharedSum(TraceEvidence& evidence, const SharedParameters& shared, std::vector<const Span*> spans)
       : evidence_(evidence),
         shared_(shared),
         home_(plan::home(shared, evidence.plan).index()),
@@ -92,7 +92,7 @@ class Sum {
   Picoseconds computed(DeviceId device) const {
     Picoseconds out;
     const auto stages = plan::stages_on(shared_, evidence_.plan, device);
-    for (const Ran& pass : evidence_.ran[device.index()]) {
+    for (const PassRun& pass : evidence_.ran[device.index()]) {
       const bool last = pass.span->kind == TaskKind::backward || pass.span->kind == TaskKind::weight_gradient;
       if (last && std::find(stages.begin(), stages.end(), pass.span->stage) != stages.end())
         out = std::max(out, pass.span->end);
@@ -116,25 +116,25 @@ class Sum {
         return evidence_.violation("device {} reduces stage {} before the sum of stage {}, which comes first",
                                    device.index(), span.stage.index(), home_);
     for (const StageId stage : plan::stages_on(shared_, evidence_.plan, device))
-      if (const Ran* step = evidence_.find(device, stage, TaskKind::step, -1); step && step->first < last)
+      if (const PassRun* step = evidence_.find(device, stage, TaskKind::step, -1); step && step->first < last)
         evidence_.violation("device {} updates stage {} before what it shares is summed", device.index(),
                             stage.index());
   }
 
-  Evidence& evidence_;
+  TraceEvidence& evidence_;
   const SharedParameters& shared_;
   std::size_t home_;
   std::vector<DeviceId> members_;
   bool first_;  ///< before all-reduces of stages that are not after the pipeline
   std::size_t behind_;
-  cost::Reduction moves_;
+  cost::GradientReduction moves_;
   std::vector<const Span*> spans_;
 };
 
 }  // namespace
 
 /// Checks one owner per stage: with several sums, the sum of a span is unknown.
-void check_shared(Evidence& evidence) {
+void check_shared(TraceEvidence& evidence) {
   std::map<StageId, std::vector<const Span*>> seen;
   for (const Span& span : evidence.trace.spans)
     if (span.shared) seen[span.stage].push_back(&span);
@@ -147,7 +147,7 @@ void check_shared(Evidence& evidence) {
       return evidence.violation("stage {} sums parameters that no other stage uses", stage.index());
   for (const auto& [stage, list] : due)
     if (list.size() == 1)
-      Sum(evidence, *list.front(), seen[stage]).check(evidence.options.collective.travels());
+      SharedSum(evidence, *list.front(), seen[stage]).check(evidence.options.collective.travels());
 }
 
 }  // namespace penstock::check

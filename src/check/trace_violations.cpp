@@ -9,10 +9,10 @@ namespace penstock::check {
 namespace {
 
 /// Time at which all of the first `count` mini-batches are done.
-Picoseconds through(const Evidence& evidence, std::int64_t count) {
+Picoseconds through(const TraceEvidence& evidence, std::int64_t count) {
   Picoseconds out;
   for (const auto& passes : evidence.ran)
-    for (const Ran& pass : passes) {
+    for (const PassRun& pass : passes) {
       const Span& span = *pass.span;
       if (span.micro_batch < 0) continue;
       const std::int64_t micro_batch = evidence.plan.stages[span.stage.index()].micro_batch;
@@ -22,7 +22,7 @@ Picoseconds through(const Evidence& evidence, std::int64_t count) {
   return out;
 }
 
-void check_end(Evidence& evidence) {
+void check_end(TraceEvidence& evidence) {
   Picoseconds last;
   for (const Span& span : evidence.trace.spans) last = std::max(last, span.end);
   const bool one = evidence.trace.mini_batches == 1;
@@ -40,7 +40,7 @@ void check_end(Evidence& evidence) {
 std::vector<std::string> trace_violations(const cost::Problem& problem,
                                           const schedule::ScheduledPlan& scheduled, const trace::Trace& trace,
                                           const sim::SimulationOptions& options) {
-  Evidence evidence(problem, scheduled, trace, options);
+  TraceEvidence evidence(problem, scheduled, trace, options);
   if (!evidence.violations.empty()) return evidence.violations;
   check_compute(evidence);
   if (!evidence.violations.empty()) return evidence.violations;  // other checks need the times of passes

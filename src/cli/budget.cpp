@@ -7,7 +7,7 @@
 
 namespace penstock::cli {
 
-Budget::Budget(const std::string& text, core::StopToken interrupts) {
+TimeBudget::TimeBudget(const std::string& text, core::StopToken interrupts) {
   const auto time = text.empty() ? std::nullopt : core::parse_seconds(text);
   if (!text.empty() && !time)
     throw core::Error(core::ExitCode::usage, "--budget: expected a time such as 2min, not '" + text + "'");
@@ -19,7 +19,7 @@ Budget::Budget(const std::string& text, core::StopToken interrupts) {
   });
 }
 
-void Budget::look(core::StopToken interrupts, core::StopToken clock) {
+void TimeBudget::look(core::StopToken interrupts, core::StopToken clock) {
   over_ = clock.timed_out();
   stop_ = over_ || interrupts.interrupted();
 }
@@ -33,7 +33,7 @@ void add_budget(CLI::App& command, std::string& budget) {
       ->type_name("TIME");
 }
 
-Budget::~Budget() {
+TimeBudget::~TimeBudget() {
   done_ = true;
   thread_.join();
 }

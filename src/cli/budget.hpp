@@ -14,13 +14,13 @@ namespace penstock::cli {
 
 /// Stops work as Ctrl-C does, once the time is over or Ctrl-C was pressed: what is under way leaves no
 /// result, what is finished stays. A search's own limit is something else: its best plan counts.
-class Budget {
+class TimeBudget {
  public:
   /// "2min"; empty: no end. Throws a usage error for what is no time.
-  Budget(const std::string& time, core::StopToken interrupts);
-  ~Budget();
-  Budget(const Budget&) = delete;
-  Budget& operator=(const Budget&) = delete;
+  TimeBudget(const std::string& time, core::StopToken interrupts);
+  ~TimeBudget();
+  TimeBudget(const TimeBudget&) = delete;
+  TimeBudget& operator=(const TimeBudget&) = delete;
 
   core::StopToken stop() const { return core::StopToken(&stop_); }
   bool over() const { return over_; }

@@ -26,20 +26,20 @@ core::Seconds latency(const std::string& text) {
 }
 
 /// Link between devices: values of the flags; the rest as measured. A single device has no use for it.
-cost::Affine link(const CalibrateClusterFlags& flags, const cost::Calibration& calibration) {
+cost::AffineTime link(const CalibrateClusterFlags& flags, const cost::Calibration& calibration) {
   const auto measured = calibrate::peer_line(calibration);
   if (flags.devices > 1 && !measured && (flags.bandwidth.empty() || flags.latency.empty()))
     throw core::BadInput({flags.file, 0, "links"},
                          "no copies between devices were measured: give --bandwidth and --latency");
-  cost::Affine out = measured.value_or(cost::Affine{});
+  cost::AffineTime out = measured.value_or(cost::AffineTime{});
   if (!flags.bandwidth.empty()) out.per_byte = 1 / bandwidth(flags.bandwidth).value();
   if (!flags.latency.empty()) out.latency = latency(flags.latency).value();
   return out;
 }
 
-calibrate::Launching launching(const std::string& name) {
-  using calibrate::Launching;
-  return name == "eager" ? Launching::eager : name == "graph" ? Launching::graph : Launching::free;
+calibrate::LaunchMethod launching(const std::string& name) {
+  using calibrate::LaunchMethod;
+  return name == "eager" ? LaunchMethod::eager : name == "graph" ? LaunchMethod::graph : LaunchMethod::free;
 }
 
 core::ExitCode run(const CalibrateClusterFlags& flags) {
@@ -81,7 +81,7 @@ void add_calibrate_cluster(CLI::App& calibrate, Action& action) {
       ->type_name("HOW")
       ->check(one_of({"eager", "graph", "free"}));
   command->add_option("-o,--output", flags->output, "the cluster file")->required()->type_name("FILE");
-  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+  command->callback([flags, &action] { action = [flags](const CommandContext&) { return run(*flags); }; });
 }
 
 }  // namespace penstock::cli

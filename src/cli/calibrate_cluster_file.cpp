@@ -36,7 +36,7 @@ std::string write_cluster_file(const cost::Calibration& calibration, const std::
                        file);
   const auto line = calibrate::peer_line(calibration);
   const int count = line ? devices : 1;
-  core::write_file(file, calibrate::cluster_yaml(calibration, count, line.value_or(cost::Affine{})));
+  core::write_file(file, calibrate::cluster_yaml(calibration, count, line.value_or(cost::AffineTime{})));
   return fmt::format(
       "{}: a cluster of {}; penstock calibrate cluster {} makes others. Next:\n"
       "  penstock plan --model {} --cluster {} --costs {} --mini-batch {}\n",

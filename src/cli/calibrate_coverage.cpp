@@ -13,7 +13,7 @@ namespace {
 
 using core::show;
 using cost::EstimatedCosts;
-using cost::Origin;
+using cost::TimeOrigin;
 using report::Align;
 using report::Table;
 using Json = nlohmann::ordered_json;
@@ -28,19 +28,19 @@ struct CalibrateCoverageFlags {
 };
 
 std::string shares(const EstimatedCosts& costs, const graph::OpGraph& graph,
-                   const std::vector<std::int64_t>& micro_batches, const report::Screen& screen) {
+                   const std::vector<std::int64_t>& micro_batches, const report::ScreenLimits& screen) {
   std::vector<report::Column> columns = {{"samples", Align::right}, {"time", Align::right}};
   for (std::size_t i = 0; i < cost::kOrigins; ++i)
-    columns.push_back({std::string(name(static_cast<Origin>(i))), Align::right});
+    columns.push_back({std::string(name(static_cast<TimeOrigin>(i))), Align::right});
   Table table(columns);
   for (const std::int64_t samples : micro_batches) {
-    const cost::Coverage coverage = cost::coverage(costs, graph, samples);
+    const cost::OriginCoverage coverage = cost::coverage(costs, graph, samples);
     double sum = 0;
     for (const double seconds : coverage.seconds) sum += seconds;
     std::vector<std::string> cells = {std::to_string(samples), show(core::Seconds(sum))};
     for (std::size_t i = 0; i < cost::kOrigins; ++i)
       cells.push_back(fmt::format("{} ops, {:.1f} %", coverage.operators[i],
-                                  coverage.time_share(static_cast<Origin>(i)) * 100));
+                                  coverage.time_share(static_cast<TimeOrigin>(i)) * 100));
     table.add(std::move(cells));
   }
   return table.text(screen);
@@ -54,7 +54,7 @@ std::string in_words(const graph::Operator& op) {
 }
 
 std::string worst(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples,
-                  std::size_t most, const report::Screen& screen) {
+                  std::size_t most, const report::ScreenLimits& screen) {
   const auto gaps = cost::gaps(costs, graph, samples);
   if (gaps.empty() || most == 0) return "";
   Table table({{.title = "operator", .folds = true},
@@ -66,7 +66,7 @@ std::string worst(const EstimatedCosts& costs, const graph::OpGraph& graph, std:
                {"from", Align::right, 1},
                {"to", Align::right, 2}});
   for (std::size_t i = 0; i < std::min(most, gaps.size()); ++i) {
-    const cost::Gap& gap = gaps[i];
+    const cost::CoverageGap& gap = gaps[i];
     const graph::Operator& op = graph.op(gap.op);
     const auto alike = static_cast<double>(gap.operators);
     table.add({op.name, std::string(name(op.kind)), in_words(op), std::to_string(gap.operators),
@@ -78,15 +78,15 @@ std::string worst(const EstimatedCosts& costs, const graph::OpGraph& graph, std:
 }
 
 Json shares_json(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
-  const cost::Coverage coverage = cost::coverage(costs, graph, samples);
+  const cost::OriginCoverage coverage = cost::coverage(costs, graph, samples);
   Json out = {{"samples", samples}};
   for (std::size_t i = 0; i < cost::kOrigins; ++i)
-    out[std::string(name(static_cast<Origin>(i)))] = {{"operators", coverage.operators[i]},
-                                                      {"time_s", coverage.seconds[i]}};
+    out[std::string(name(static_cast<TimeOrigin>(i)))] = {{"operators", coverage.operators[i]},
+                                                          {"time_s", coverage.seconds[i]}};
   return out;
 }
 
-Json gap_json(const graph::OpGraph& graph, const cost::Gap& gap) {
+Json gap_json(const graph::OpGraph& graph, const cost::CoverageGap& gap) {
   const graph::Operator& op = graph.op(gap.op);
   const auto alike = static_cast<double>(gap.operators);
   Json shape = Json::object();
@@ -118,7 +118,7 @@ std::string json(const EstimatedCosts& costs, const graph::OpGraph& graph,
 }
 
 std::string text(const EstimatedCosts& costs, const graph::OpGraph& graph,
-                 const CalibrateCoverageFlags& flags, const report::Screen& screen) {
+                 const CalibrateCoverageFlags& flags, const report::ScreenLimits& screen) {
   return fmt::format("{} on {}: operators and share of time by origin\n{}{}", graph.name(),
                      costs.measured_device().name, shares(costs, graph, flags.micro_batches, screen),
                      worst(costs, graph, flags.micro_batches.back(), flags.worst, screen));
@@ -128,7 +128,7 @@ core::ExitCode coverage(const CalibrateCoverageFlags& flags) {
   const auto file = experiment::load_costs(flags.file);
   const auto& costs = dynamic_cast<const EstimatedCosts&>(*file);  // as all that come from files
   const graph::OpGraph graph = experiment::load_model(flags.model.ref());
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   flags.json ? print(json(costs, graph, flags)) : print_page(text(costs, graph, flags, screen), screen);
   return core::ExitCode::done;
 }
@@ -169,7 +169,8 @@ void add_calibrate_coverage(CLI::App& calibrate, Action& action) {
       ->capture_default_str();
   add_json(*command, flags->json);
   flags->wide.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session&) { return coverage(*flags); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext&) { return coverage(*flags); }; });
 }
 
 }  // namespace penstock::cli

@@ -36,7 +36,7 @@ std::string memory_beside(double gib, const std::optional<double>& measured) {
          (measured ? fmt::format(" ({})", report::difference(gib / *measured - 1)) : "");
 }
 
-std::string runs_table(const FittedCluster& fitted, const report::Screen& screen) {
+std::string runs_table(const FittedCluster& fitted, const report::ScreenLimits& screen) {
   report::Table table({{"plan"},
                        {"iteration", Align::right},
                        {"predicted", Align::right, 2},
@@ -109,10 +109,10 @@ void warn_of_misfits(const FittedCluster& fitted) {
                       fit.run.plan, show(core::Seconds(fit.run.seconds)), show(core::Seconds(fit.fitted_s))));
 }
 
-core::ExitCode fit(const CalibrateFitFlags& flags, const Session& session) {
+core::ExitCode fit(const CalibrateFitFlags& flags, const CommandContext& session) {
   const auto runs = experiment::parse_measured_runs(core::read_file(flags.file), flags.file);
-  const report::Screen screen = flags.wide.screen();
-  Heartbeat heartbeat(flags.file, "fitting for");
+  const report::ScreenLimits screen = flags.wide.screen();
+  ProgressReporter heartbeat(flags.file, "fitting for");
   const FittedCluster fitted = experiment::fit_cluster(
       runs, flags.file, [&](const cluster::Cluster& cluster) { return flags.costs.load(cluster); },
       session.stop(), [&](double done) { heartbeat.tell(fmt::format("{:.0f} %", done * 100)); });
@@ -158,7 +158,7 @@ void add_calibrate_fit(CLI::App& calibrate, Action& action) {
   add_json(*command, flags->json);
   flags->wide.add(*command);
   command->callback(
-      [flags, &action] { action = [flags](const Session& session) { return fit(*flags, session); }; });
+      [flags, &action] { action = [flags](const CommandContext& session) { return fit(*flags, session); }; });
 }
 
 }  // namespace penstock::cli

@@ -22,7 +22,7 @@
 namespace penstock::cli {
 namespace {
 
-using calibrate::Job;
+using calibrate::CalibrationJob;
 using cost::Calibration;
 
 constexpr double kBudgetToSpend = 0.9;                  // estimates err; the rest of the budget absorbs it
@@ -77,16 +77,16 @@ std::vector<calibrate::NamedModel> load_models(const CalibrateMeasureFlags& flag
 }
 
 /// Without them no file is read again.
-bool has_ceilings(const cost::Ceilings& ceilings) {
+bool has_ceilings(const cost::DeviceCeilings& ceilings) {
   return ceilings.copy.value() > 0 &&
          std::ranges::any_of(ceilings.matmul, [](core::FlopRate rate) { return rate.value() > 0; });
 }
 
 /// Result of an earlier run of this command, or nothing but the identity.
-Calibration begin(const std::string& path, const cost::Identity& mine) {
+Calibration begin(const std::string& path, const cost::MeasurementIdentity& mine) {
   if (path.empty() || !std::filesystem::exists(path)) return {mine, {}, {}, {}, {}, {}, {}, {}, {}};
   Calibration found = cost::load_calibration(path);
-  const cost::Identity& theirs = found.identity;
+  const cost::MeasurementIdentity& theirs = found.identity;
   if (theirs.device != mine.device || theirs.backend != mine.backend || theirs.threads != mine.threads)
     throw core::BadInput(
         {path, 0, "identity"},
@@ -109,7 +109,7 @@ core::Seconds now() {
 class ProgressLine {
  public:
   explicit ProgressLine(std::optional<core::Seconds> end) : end_(end) {}
-  void operator()(const calibrate::Progress& p) {
+  void operator()(const calibrate::JobProgress& p) {
     const core::Seconds left = end_ ? std::clamp(*end_ - now(), core::Seconds(0), p.left) : p.left;
     const std::string what = fmt::format("[{}/{}] {}; {} left", p.done, p.all, p.name, core::show(left));
     if (terminal_) {
@@ -127,16 +127,16 @@ class ProgressLine {
   core::Seconds last_ = now();
 };
 
-calibrate::Watch watch(const std::string& path, std::optional<core::Seconds> end) {
+calibrate::JobCallbacks watch(const std::string& path, std::optional<core::Seconds> end) {
   const auto save = [path](const Calibration& calibration) {
     if (!path.empty() && has_ceilings(calibration.ceilings))
       core::write_file(path, cost::to_yaml(calibration));
   };
   return {now, save,
-          [line = std::make_shared<ProgressLine>(end)](const calibrate::Progress& p) { (*line)(p); }};
+          [line = std::make_shared<ProgressLine>(end)](const calibrate::JobProgress& p) { (*line)(p); }};
 }
 
-core::ExitCode report(const calibrate::Outcome& outcome, std::size_t repeated,
+core::ExitCode report(const calibrate::JobOutcome& outcome, std::size_t repeated,
                       const CalibrateMeasureFlags& flags, std::int64_t rejected,
                       const std::vector<std::string>& doubts, const std::string& next) {
   std::string page = fmt::format(
@@ -153,11 +153,11 @@ core::ExitCode report(const calibrate::Outcome& outcome, std::size_t repeated,
   return outcome.interrupted ? core::ExitCode::interrupted : core::ExitCode::done;
 }
 
-core::ExitCode print_plan(const std::vector<Job>& jobs, const Calibration& calibration,
+core::ExitCode print_plan(const std::vector<CalibrationJob>& jobs, const Calibration& calibration,
                           std::optional<core::Seconds> budget) {
   const calibrate::JobsToRun plan = calibrate::jobs_to_run(jobs, calibration, budget);
   core::Seconds sum;
-  for (const Job* job : plan.fit) {
+  for (const CalibrationJob* job : plan.fit) {
     print(fmt::format("{:>9}  {}\n", core::show(job->estimate), job->name));
     sum += job->estimate;
   }
@@ -177,9 +177,9 @@ std::optional<core::Seconds> budget(const CalibrateMeasureFlags& flags) {
 }
 
 /// One calibration from device to file.
-class Measuring {
+class CalibrationRun {
  public:
-  Measuring(const CalibrateMeasureFlags& flags, const Session& session)
+  CalibrationRun(const CalibrateMeasureFlags& flags, const CommandContext& session)
       : flags_(flags),
         backend_(kernels::open_device(flags.device, flags.threads)),
         clock_(calibrate::open_clock(flags.device)),
@@ -191,13 +191,13 @@ class Measuring {
 
   core::ExitCode run() {
     for (const std::string& doubt : calibrate::doubts(calibration_)) warn(doubt);
-    const calibrate::Watch keep = watch(flags_.plan ? "" : flags_.output, end());
-    calibrate::Survey roofs(request({}));
+    const calibrate::JobCallbacks keep = watch(flags_.plan ? "" : flags_.output, end());
+    calibrate::DeviceSurvey roofs(request({}));
     const auto first = run_jobs(roofs.ceilings(), calibration_, std::nullopt, keep, stop_);
     if (first.interrupted) return core::ExitCode::interrupted;
     if (!first.refused.empty()) throw core::BadInput(first.refused[0]);
-    calibrate::Survey survey(request(rule()));
-    const std::vector<Job> jobs = survey.jobs(roofline());
+    calibrate::DeviceSurvey survey(request(rule()));
+    const std::vector<CalibrationJob> jobs = survey.jobs(roofline());
     warn_of_budget();
     return flags_.plan ? print_plan(jobs, calibration_, left()) : measure(survey, jobs, keep);
   }
@@ -211,8 +211,8 @@ class Measuring {
           core::show(now() - start_), core::show(*budget_)));
   }
 
-  core::ExitCode measure(calibrate::Survey& survey, const std::vector<Job>& jobs,
-                         const calibrate::Watch& keep) {
+  core::ExitCode measure(calibrate::DeviceSurvey& survey, const std::vector<CalibrationJob>& jobs,
+                         const calibrate::JobCallbacks& keep) {
     auto outcome = run_jobs(jobs, calibration_, left(), keep, stop_);
     std::size_t repeated = 0;
     for (int turn = 0; turn < kMostRepeats && !outcome.interrupted; ++turn) {
@@ -289,13 +289,13 @@ class Measuring {
     if (!budget_) return full;
     return calibrate::rule_within(
         *left() * kBudgetToSpend, full, [&](const calibrate::SamplingRule& shorter) {
-          return time_left(calibrate::Survey(request(shorter)).jobs(roofline()), calibration_);
+          return time_left(calibrate::DeviceSurvey(request(shorter)).jobs(roofline()), calibration_);
         });
   }
 
   CalibrateMeasureFlags flags_;
   std::unique_ptr<kernels::Backend> backend_;
-  std::unique_ptr<calibrate::Clock> clock_;
+  std::unique_ptr<calibrate::DeviceClock> clock_;
   std::vector<calibrate::NamedModel> models_;
   Calibration calibration_;
   std::optional<core::Seconds> budget_;
@@ -303,10 +303,10 @@ class Measuring {
   core::StopToken stop_;
 };
 
-core::ExitCode run(const CalibrateMeasureFlags& flags, const Session& session) {
+core::ExitCode run(const CalibrateMeasureFlags& flags, const CommandContext& session) {
   if (flags.output.empty() && !flags.plan)
     throw core::Error(core::ExitCode::usage, "penstock calibrate needs -o FILE for the calibration");
-  return Measuring(flags, session).run();
+  return CalibrationRun(flags, session).run();
 }
 
 }  // namespace
@@ -378,7 +378,8 @@ void add_calibrate_measure(CLI::App& calibrate, Action& action) {
   calibrate.add_option("-o,--output", flags->output, "the calibration; an existing one is resumed")
       ->type_name("FILE");
   calibrate.callback([flags, &action, &calibrate] {
-    if (calibrate.get_subcommands().empty()) action = [flags](const Session& s) { return run(*flags, s); };
+    if (calibrate.get_subcommands().empty())
+      action = [flags](const CommandContext& s) { return run(*flags, s); };
   });
 }
 

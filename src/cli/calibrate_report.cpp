@@ -25,7 +25,7 @@ using report::Align;
 using report::Table;
 
 std::string identity(const Calibration& c) {
-  const cost::Identity& id = c.identity;
+  const cost::MeasurementIdentity& id = c.identity;
   std::string out =
       fmt::format("{} ({}), {}, {} threads, load {:.2f}\n{}, commit {}: {}\n", id.device, id.backend,
                   show(id.memory), id.threads, id.load, id.date, id.commit, id.command);
@@ -54,7 +54,7 @@ std::string kernels(const Calibration& c) {
                      c.kernels.size(), points, core::show_share(cost::cold_share(c.models)));
 }
 
-std::string errors(const Calibration& c, const report::Screen& screen) {
+std::string errors(const Calibration& c, const report::ScreenLimits& screen) {
   const auto rows = c.leave_one_out.empty() ? cost::leave_one_out(c) : c.leave_one_out;
   if (rows.empty()) return "";
   const Align right = Align::right;
@@ -67,7 +67,7 @@ std::string errors(const Calibration& c, const report::Screen& screen) {
                      table.text(screen));
 }
 
-std::string links(const Calibration& c, const report::Screen& screen) {
+std::string links(const Calibration& c, const report::ScreenLimits& screen) {
   if (c.links.empty()) return "";
   const Align right = Align::right;
   Table table(
@@ -94,7 +94,7 @@ std::string tests(const Calibration& c) {
 }
 
 /// Measured times of kernels under crowding, beside the times that a simulation would give them.
-std::string crowding(const Calibration& c, const report::Screen& screen) {
+std::string crowding(const Calibration& c, const report::ScreenLimits& screen) {
   if (c.crowding.empty()) return "";
   const Align right = Align::right;
   Table table({{"kernel"},
@@ -105,7 +105,7 @@ std::string crowding(const Calibration& c, const report::Screen& screen) {
                {"times as long", right},
                {"interval", right, 1},
                {"simulated", right}});
-  const cost::Crowding rule = cost::crowding(c.crowding);
+  const cost::CrowdingSlowdown rule = cost::crowding(c.crowding);
   for (const auto& test : c.crowding)
     table.add({test.kernel, fmt::format("{:.2f}", test.memory_share), test.beside,
                std::to_string(test.neighbours), show(test.alone.median),
@@ -122,7 +122,7 @@ std::string words(const cost::ModelSum& run) {
 }
 
 /// Each whole run, and the sums of its kernels beside it; the last with the share of the other models.
-std::string models(const Calibration& c, const report::Screen& screen) {
+std::string models(const Calibration& c, const report::ScreenLimits& screen) {
   if (c.models.empty()) return "";
   const Align right = Align::right;
   Table table({{.title = "model", .folds = true},
@@ -159,7 +159,7 @@ std::string warnings(const Calibration& c) {
   return out;
 }
 
-std::string text(const Calibration& c, const report::Screen& screen) {
+std::string text(const Calibration& c, const report::ScreenLimits& screen) {
   return identity(c) + warnings(c) + ceilings(c) + kernels(c) + errors(c, screen) + links(c, screen) +
          tests(c) + crowding(c, screen) + models(c, screen);
 }
@@ -181,7 +181,7 @@ PageTexts page_texts(const Calibration& c) {
 core::ExitCode report(const CalibrateReportFlags& flags) {
   Calibration c = cost::load_calibration(flags.file);
   calibrate::refit_impossible(c);
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   if (!flags.page.empty()) core::write_file(flags.page, calibration_page(c, page_texts(c)));
   flags.json ? print(calibration_json(c)) : print_page(text(c, screen), screen);
   return core::ExitCode::done;
@@ -228,7 +228,7 @@ void add_calibrate_report(CLI::App& calibrate, Action& action) {
       ->type_name("FILE");
   add_json(*command, flags->json);
   flags->wide.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session&) { return report(*flags); }; });
+  command->callback([flags, &action] { action = [flags](const CommandContext&) { return report(*flags); }; });
 }
 
 }  // namespace penstock::cli

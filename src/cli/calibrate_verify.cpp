@@ -14,7 +14,7 @@ namespace penstock::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using calibrate::Recheck;
+using calibrate::KernelRecheck;
 using report::Align;
 
 struct CalibrateVerifyFlags {
@@ -37,7 +37,7 @@ std::string shape_of(const cost::KernelKey& key) {
   return out;
 }
 
-std::string table(const std::vector<Recheck>& points, const report::Screen& screen) {
+std::string table(const std::vector<KernelRecheck>& points, const report::ScreenLimits& screen) {
   report::Table out({{"kind"},
                      {.title = "shape", .folds = true},
                      {"pass"},
@@ -46,23 +46,24 @@ std::string table(const std::vector<Recheck>& points, const report::Screen& scre
                      {"now", Align::right, 2},
                      {"change", Align::right},
                      {""}});
-  for (const Recheck& p : points)
+  for (const KernelRecheck& p : points)
     out.add({std::string(graph::name(p.key.kind)), shape_of(p.key), std::string(name(p.pass)),
              std::to_string(p.samples), core::show(p.before.median), core::show(p.now.median),
              report::difference(p.change()), p.off() ? "off" : ""});
   return out.text(screen);
 }
 
-std::string text(const std::vector<Recheck>& points, const report::Screen& screen) {
-  return fmt::format("{}\n{}: {} of {} points are off by more than a tenth\n", table(points, screen),
-                     calibrate::drifted(points) ? "drifted" : "not drifted",
-                     std::count_if(points.begin(), points.end(), [](const Recheck& p) { return p.off(); }),
-                     points.size());
+std::string text(const std::vector<KernelRecheck>& points, const report::ScreenLimits& screen) {
+  return fmt::format(
+      "{}\n{}: {} of {} points are off by more than a tenth\n", table(points, screen),
+      calibrate::drifted(points) ? "drifted" : "not drifted",
+      std::count_if(points.begin(), points.end(), [](const KernelRecheck& p) { return p.off(); }),
+      points.size());
 }
 
-std::string json(const std::vector<Recheck>& points) {
+std::string json(const std::vector<KernelRecheck>& points) {
   Json rows = Json::array();
-  for (const Recheck& p : points) {
+  for (const KernelRecheck& p : points) {
     Json shape = Json::object();
     for (const auto& [extent, value] : p.key.shape) shape[extent] = value;
     rows.push_back({{"kind", graph::name(p.key.kind)},
@@ -76,20 +77,20 @@ std::string json(const std::vector<Recheck>& points) {
   return Json{{"drifted", calibrate::drifted(points)}, {"points", rows}}.dump(2) + "\n";
 }
 
-core::ExitCode run(const CalibrateVerifyFlags& flags, const Session& session) {
+core::ExitCode run(const CalibrateVerifyFlags& flags, const CommandContext& session) {
   const cost::Calibration calibration = cost::load_calibration(flags.file);
-  const cost::Identity& id = calibration.identity;
+  const cost::MeasurementIdentity& id = calibration.identity;
   const auto backend = kernels::open_device(id.backend, id.threads);
   if (device_of(*backend) != id.device)
     throw core::BadInput({flags.file, 0, "identity"},
                          fmt::format("measured on {}; this is {}", id.device, device_of(*backend)));
-  std::vector<Recheck> points = calibrate::choose_points(calibration, flags.points);
+  std::vector<KernelRecheck> points = calibrate::choose_points(calibration, flags.points);
   if (points.empty()) throw core::BadInput({flags.file, 0, "kernels"}, "there is nothing to time again");
   const auto stream = backend->make_stream();
   const auto clock = calibrate::open_clock(id.backend);
   calibrate::Stopwatch stopwatch(*stream, *clock, {}, session.stop());
   calibrate::recheck(points, *backend, *stream, stopwatch);
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   flags.json ? print(json(points)) : print_page(text(points, screen), screen);
   return calibrate::drifted(points) ? core::ExitCode::drifted : core::ExitCode::done;
 }
@@ -118,7 +119,8 @@ void add_calibrate_verify(CLI::App& calibrate, Action& action) {
       ->type_name("N");
   add_json(*command, flags->json);
   flags->wide.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

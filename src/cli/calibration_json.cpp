@@ -20,7 +20,7 @@ Json list(const Items& items, Form form) {
   return out;
 }
 
-Json identity_json(const cost::Identity& id) {
+Json identity_json(const cost::MeasurementIdentity& id) {
   Json details = Json::object();
   for (const auto& [key, value] : id.details) details[key] = value;
   return {{"device", id.device},   {"backend", id.backend}, {"memory_bytes", id.memory.value()},
@@ -28,7 +28,7 @@ Json identity_json(const cost::Identity& id) {
           {"commit", id.commit},   {"command", id.command}, {"details", details}};
 }
 
-Json ceilings_json(const cost::Ceilings& ceilings) {
+Json ceilings_json(const cost::DeviceCeilings& ceilings) {
   Json matmul = Json::object();
   for (std::size_t i = 0; i < cluster::kPrecisions; ++i)
     if (const double rate = ceilings.matmul[i].value(); rate > 0)

@@ -47,10 +47,10 @@ core::ExitCode list(const ClustersFlags& flags) {
                         {"per node", Align::right},
                         {.title = "what it is", .folds = true},
                         {.title = "source", .folds = true}});
-  for (const cluster::Rented& gpu : cluster::rented())
+  for (const cluster::RentedGpu& gpu : cluster::rented())
     rented.add({std::string(gpu.name), fmt::format("1 to {}", gpu.most), std::string(gpu.summary),
                 std::string(gpu.source)});
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   if (flags.json)
     print(all.dump(2) + "\n");
   else
@@ -93,7 +93,7 @@ void add_clusters(CLI::App& app, Action& action) {
       ->check(suggest(cluster_names()));
   add_json(*command, flags->json);
   flags->wide.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+  command->callback([flags, &action] { action = [flags](const CommandContext&) { return run(*flags); }; });
 }
 
 }  // namespace penstock::cli

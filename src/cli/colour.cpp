@@ -16,35 +16,35 @@ constexpr std::string_view kBold = "\033[1m", kGreen = "\033[32m", kPlain = "\03
 
 using Lines = std::vector<std::string>;
 
-struct Span {
+struct LineSpan {
   std::size_t begin = 0, end = 0;  ///< bytes of a line
 };
 
 /// Columns that have a best value, by their heads.
-struct Contest {
+struct RankedColumn {
   std::string_view title;
   bool most = false;  ///< the largest is best
 };
-constexpr Contest kContests[] = {{"samples/s", true}, {"tokens/s", true}, {"TFLOP/s/GPU", true},
-                                 {"MFU", true},       {"iteration"},      {"simulated"},
-                                 {"memory"},          {"bubble"},         {"gap"}};
+constexpr RankedColumn kContests[] = {{"samples/s", true}, {"tokens/s", true}, {"TFLOP/s/GPU", true},
+                                      {"MFU", true},       {"iteration"},      {"simulated"},
+                                      {"memory"},          {"bubble"},         {"gap"}};
 
 /// Bytes, seconds or percent of a unit.
-struct Unit {
+struct UnitScale {
   std::string_view name;
   double size;
 };
-constexpr Unit kUnits[] = {{"KiB", 1024.0},
-                           {"MiB", 1048576.0},
-                           {"GiB", 1073741824.0},
-                           {"TiB", 1099511627776.0},
-                           {"ms", 1e-3},
-                           {"us", 1e-6},
-                           {"ns", 1e-9},
-                           {"ps", 1e-12},
-                           {"s", 1.0},
-                           {"B", 1.0},
-                           {"%", 1.0}};
+constexpr UnitScale kUnits[] = {{"KiB", 1024.0},
+                                {"MiB", 1048576.0},
+                                {"GiB", 1073741824.0},
+                                {"TiB", 1099511627776.0},
+                                {"ms", 1e-3},
+                                {"us", 1e-6},
+                                {"ns", 1e-9},
+                                {"ps", 1e-12},
+                                {"s", 1.0},
+                                {"B", 1.0},
+                                {"%", 1.0}};
 
 Lines lines_in(std::string_view text) {
   Lines out;
@@ -60,8 +60,8 @@ bool is_rule(const std::string& line) {
   return line.starts_with("--") && line.find_first_not_of("- ") == line.npos && line.find("   ") == line.npos;
 }
 
-std::vector<Span> columns_of(const std::string& rule) {
-  std::vector<Span> out;
+std::vector<LineSpan> columns_of(const std::string& rule) {
+  std::vector<LineSpan> out;
   for (std::size_t at = 0; at < rule.size();) {
     const auto end = std::min(rule.find(' ', at), rule.size());
     out.push_back({at, end});
@@ -70,7 +70,7 @@ std::vector<Span> columns_of(const std::string& rule) {
   return out;
 }
 
-std::string cell_of(const std::string& line, const Span& span) {
+std::string cell_of(const std::string& line, const LineSpan& span) {
   if (span.begin >= line.size()) return "";
   std::string out = line.substr(span.begin, span.end - span.begin);
   out.erase(out.find_last_not_of(' ') + 1);
@@ -85,13 +85,13 @@ std::optional<double> quantity_of(const std::string& cell) {
   std::string_view unit(rest, static_cast<std::size_t>(cell.data() + cell.size() - rest));
   unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
   if (unit.empty()) return number;
-  const auto found = std::ranges::find(kUnits, unit, &Unit::name);
+  const auto found = std::ranges::find(kUnits, unit, &UnitScale::name);
   return found == std::end(kUnits) ? std::nullopt : std::optional(number * found->size);
 }
 
 /// The rows [first, last) of the table that have the best value of a column; none where all have the same.
 std::vector<std::size_t> best_rows(const Lines& lines, std::size_t first, std::size_t last,
-                                   const Span& column, bool most) {
+                                   const LineSpan& column, bool most) {
   std::vector<std::pair<double, std::size_t>> values;
   for (std::size_t l = first; l < last; ++l)
     if (const auto value = quantity_of(cell_of(lines[l], column)))
@@ -106,29 +106,30 @@ std::vector<std::size_t> best_rows(const Lines& lines, std::size_t first, std::s
 }
 
 /// Cells to be green: [line] spans, from the left.
-using GreenCells = std::vector<std::vector<Span>>;
+using GreenCells = std::vector<std::vector<LineSpan>>;
 
 void mark_best(const Lines& lines, std::size_t rule, GreenCells& green) {
   const auto columns = columns_of(lines[rule]);
   std::size_t end = rule + 1;
   while (end < lines.size() && !lines[end].empty()) ++end;
   const auto has = [&](std::string_view title) {
-    return std::ranges::any_of(columns, [&](const Span& c) { return cell_of(lines[rule - 1], c) == title; });
+    return std::ranges::any_of(columns,
+                               [&](const LineSpan& c) { return cell_of(lines[rule - 1], c) == title; });
   };
   if (!has("planner") || has("model")) return;  // rows of one plan, or of several problems, do not compete
-  for (const Span& column : columns) {
-    const auto contest =
-        std::ranges::find(kContests, std::string_view(cell_of(lines[rule - 1], column)), &Contest::title);
+  for (const LineSpan& column : columns) {
+    const auto contest = std::ranges::find(kContests, std::string_view(cell_of(lines[rule - 1], column)),
+                                           &RankedColumn::title);
     if (contest == std::end(kContests)) continue;
     for (const std::size_t l : best_rows(lines, rule + 1, end, column, contest->most))
       green[l].push_back(column);
   }
 }
 
-std::string painted(const std::string& line, const std::vector<Span>& green) {
+std::string painted(const std::string& line, const std::vector<LineSpan>& green) {
   std::string out;
   std::size_t at = 0;
-  for (const Span& span : green) {
+  for (const LineSpan& span : green) {
     const std::size_t end = std::min(span.end, line.size());
     out += line.substr(at, span.begin - at);
     out.append(kGreen).append(line.substr(span.begin, end - span.begin)).append(kPlain);

@@ -348,7 +348,7 @@ void add_json(CLI::App& command, bool& json) {
   command.add_flag("--json", json, "print JSON instead of a table");
 }
 
-report::Provenance provenance(const Session& session) {
+report::Provenance provenance(const CommandContext& session) {
   return experiment::provenance(session.command_line);
 }
 

@@ -19,7 +19,7 @@
 namespace penstock::cli {
 
 /// Data that main passes to every command.
-struct Session {
+struct CommandContext {
   std::string command_line;
   bool force = false;  ///< files of others may be replaced
   core::StopToken (*stop)() =
@@ -28,7 +28,7 @@ struct Session {
 };
 
 /// Each sub-command registers itself on the app and leaves what to run; the return value is the exit code.
-using Action = std::function<core::ExitCode(const Session&)>;
+using Action = std::function<core::ExitCode(const CommandContext&)>;
 void add_run(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
@@ -159,7 +159,7 @@ void add_json(CLI::App& command, bool& json);
 using core::ThreadLimit;
 
 /// The birth certificate of results made by this process.
-report::Provenance provenance(const Session& session);
+report::Provenance provenance(const CommandContext& session);
 
 /// Identity of this build: experiment::program of the executable.
 std::string program(const report::Provenance& provenance);

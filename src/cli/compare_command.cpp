@@ -38,7 +38,7 @@ struct CompareFlags {
 };
 
 /// Reports on standard error who searches, for how long, and what was found.
-experiment::CompareProgress told(std::optional<Heartbeat>& alive) {
+experiment::CompareProgress told(std::optional<ProgressReporter>& alive) {
   return {[&alive](const planners::PlannerChoice& planner) { alive.emplace(written(planner)); },
           [&alive](const report::CellResult& row, std::size_t done, std::size_t all) {
             alive.reset();
@@ -58,7 +58,7 @@ void check_output(const std::string& output, bool force) {
   check_replaceable(files, files.front(), "penstock compare", force);
 }
 
-core::ExitCode run(const CompareFlags& flags, const Session& session) {
+core::ExitCode run(const CompareFlags& flags, const CommandContext& session) {
   if (!flags.output.empty()) check_output(flags.output, session.force);
   flags.page.check(session.force);
   const ThreadLimit limit(flags.threads);
@@ -75,8 +75,8 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   const experiment::AimSetting aim = flags.aim.setting(loaded.problem().cluster);
   from_command_line([&] { experiment::check_aim(aim.aim, {"joint"}, setting.options.judge_by_estimate); });
 
-  std::optional<Heartbeat> alive;
-  experiment::Comparison outcome =
+  std::optional<ProgressReporter> alive;
+  experiment::PlannerComparison outcome =
       experiment::compare(loaded.problem(), loaded.cell, planners, setting, session.stop(), told(alive), aim);
   alive.reset();
   outcome.assumptions = loaded.assumptions;
@@ -90,7 +90,7 @@ core::ExitCode run(const CompareFlags& flags, const Session& session) {
   if (flags.page.given())
     flags.page.write(
         experiment::comparison_page(loaded.problem(), outcome, setting.simulation, provenance(session)));
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   if (flags.json)
     for (const std::string& doubt : experiment::doubts(outcome.rows)) warn(doubt);
   flags.json ? print(json) : print_page(experiment::comparison_table(outcome, screen), screen);
@@ -171,7 +171,8 @@ void add_compare(CLI::App& app, Action& action) {
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);
   flags->wide.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

@@ -47,7 +47,7 @@ std::string names(const std::vector<std::string>& names, const char* how = "name
              : fmt::format("_penstock_{} {}; ", how, shell_quoted(fmt::format("{}", fmt::join(names, " "))));
 }
 
-std::string bash_offers(const Argument& argument) {
+std::string bash_offers(const CommandArgument& argument) {
   std::string out = names(argument.choices, argument.list() ? "list" : "names");
   if (argument.files()) out += "_penstock_paths f; ";
   if (argument.folders()) out += "_penstock_paths d; ";
@@ -56,7 +56,7 @@ std::string bash_offers(const Argument& argument) {
 
 std::string values(const CommandSyntax& command) {
   std::string out;
-  for (const Argument& option : command.options)
+  for (const CommandArgument& option : command.options)
     if (option.takes_value)
       out +=
           fmt::format("        {}) {}return ;;\n", fmt::join(option.spellings, " | "), bash_offers(option));
@@ -66,9 +66,9 @@ std::string values(const CommandSyntax& command) {
 /// Options where the word begins as one; what else there may be otherwise.
 std::string command_case(const CommandSyntax& command) {
   std::vector<std::string> options;
-  for (const Argument& option : command.options) options.push_back(option.spellings.back());
+  for (const CommandArgument& option : command.options) options.push_back(option.spellings.back());
   std::string others = names(command.commands);
-  for (const Argument& positional : command.positionals) others += bash_offers(positional);
+  for (const CommandArgument& positional : command.positionals) others += bash_offers(positional);
   const std::string flags = names(options);
   return fmt::format("    {})\n{}", shell_quoted(command.name()), values(command)) +
          (others.empty() ? fmt::format("      {}\n", flags)

@@ -29,7 +29,7 @@ void add_completions(CLI::App& app, Action& action) {
       ->type_name("NAME")
       ->check(one_of({"bash", "zsh", "fish"}));
   command->callback([&app, shell, &action] {
-    action = [&app, shell](const Session&) {
+    action = [&app, shell](const CommandContext&) {
       print(script(*shell, command_syntax(app)));
       return core::ExitCode::done;
     };

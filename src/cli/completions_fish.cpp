@@ -29,14 +29,14 @@ std::string head(const std::vector<CommandSyntax>& commands) {
 }
 
 /// Names, paths or both; files are off by default.
-std::string fish_offers(const Argument& argument) {
+std::string fish_offers(const CommandArgument& argument) {
   std::string words = fmt::format("{}", fmt::join(argument.choices, " "));
   if (argument.list()) words = "(__fish_complete_list , 'string split \" \" \"" + words + "\"')";
   if (argument.folders()) words += "(__fish_complete_directories)";
   return (argument.files() ? " -F" : "") + (words.empty() ? "" : " -a " + fish_quoted(words));
 }
 
-std::string option_line(const std::string& start, const Argument& option) {
+std::string option_line(const std::string& start, const CommandArgument& option) {
   std::string out = start;
   for (const std::string& spelling : option.spellings)
     out += spelling.starts_with("--") ? " -l " + spelling.substr(2) : " -s " + spelling.substr(1);
@@ -49,9 +49,9 @@ std::string command_lines(const std::vector<CommandSyntax>& all, const CommandSy
   std::string out = "\n";
   for (const std::string& word : command.commands)
     out += start + " -a " + word + " -d " + fish_quoted(sub_command(all, command, word).summary) + "\n";
-  for (const Argument& positional : command.positionals)
+  for (const CommandArgument& positional : command.positionals)
     if (const std::string offered = fish_offers(positional); !offered.empty()) out += start + offered + "\n";
-  for (const Argument& option : command.options) out += option_line(start, option);
+  for (const CommandArgument& option : command.options) out += option_line(start, option);
   return out;
 }
 

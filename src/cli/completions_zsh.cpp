@@ -25,7 +25,7 @@ std::string function(const CommandSyntax& command) {
 }
 
 /// Completions of a value: names, paths, both, or nothing (a blank).
-std::string action(const Argument& argument) {
+std::string action(const CommandArgument& argument) {
   const std::string names = fmt::format("{}", fmt::join(argument.choices, " "));
   const char* paths = argument.files() ? "_files" : argument.folders() ? "_files -/" : "";
   if (names.empty()) return *paths ? paths : " ";
@@ -34,7 +34,7 @@ std::string action(const Argument& argument) {
 }
 
 /// `'(-j --threads)'{-j,--threads}'[help]:N: '`; a star instead of the group where it may be repeated.
-std::string specification(const Argument& option) {
+std::string specification(const CommandArgument& option) {
   const auto& spellings = option.spellings;
   std::string out = option.repeats ? "'*'" : fmt::format("'({})'", fmt::join(spellings, " "));
   out += spellings.size() == 1 ? spellings[0] : fmt::format("{{{}}}", fmt::join(spellings, ","));
@@ -45,8 +45,8 @@ std::string specification(const Argument& option) {
 
 std::string arguments(const CommandSyntax& command) {
   std::string out = command.commands.empty() ? "  _arguments" : "  _arguments -C";
-  for (const Argument& option : command.options) out += " \\\n    " + specification(option);
-  for (const Argument& positional : command.positionals)
+  for (const CommandArgument& option : command.options) out += " \\\n    " + specification(option);
+  for (const CommandArgument& positional : command.positionals)
     out += " \\\n    " + shell_quoted(":" + escaped(positional.brief()) + ":" + action(positional));
   if (!command.commands.empty()) out += " \\\n    '1: :->command' '*:: :->rest'";
   return out + "\n";

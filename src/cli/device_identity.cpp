@@ -30,10 +30,10 @@ double load_average() {
 
 }  // namespace
 
-cost::Identity identity(const kernels::Backend& backend, const calibrate::Clock& clock,
-                        const Session& session) {
+cost::MeasurementIdentity identity(const kernels::Backend& backend, const calibrate::DeviceClock& clock,
+                                   const CommandContext& session) {
   const report::Provenance made = provenance(session);
-  cost::Identity out;
+  cost::MeasurementIdentity out;
   out.backend = backend.name();
   out.memory = memory("MemTotal");
   out.load = load_average();
@@ -54,7 +54,7 @@ cost::Identity identity(const kernels::Backend& backend, const calibrate::Clock&
   return out;
 }
 
-core::Bytes usable_memory(const cost::Identity& id) {
+core::Bytes usable_memory(const cost::MeasurementIdentity& id) {
   const core::Bytes whole = id.backend == "host" ? memory("MemAvailable") : id.memory;
   return core::Bytes(static_cast<std::int64_t>(static_cast<double>(whole.value()) * kMemoryShare));
 }

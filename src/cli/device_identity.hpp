@@ -9,11 +9,11 @@
 namespace penstock::cli {
 
 /// Identity that the backend reports, and what this process adds.
-cost::Identity identity(const kernels::Backend& backend, const calibrate::Clock& clock,
-                        const Session& session);
+cost::MeasurementIdentity identity(const kernels::Backend& backend, const calibrate::DeviceClock& clock,
+                                   const CommandContext& session);
 
 /// Memory that measuring may take: half of what is free on the host, half of all on a device that only we
 /// use.
-core::Bytes usable_memory(const cost::Identity& identity);
+core::Bytes usable_memory(const cost::MeasurementIdentity& identity);
 
 }  // namespace penstock::cli

@@ -75,7 +75,7 @@ core::ExitCode run_devices(const DevicesFlags& flags) {
     print(all.dump(2) + "\n");
     return core::ExitCode::done;
   }
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   std::string text = table.text(screen);
   if (!why.empty()) text += "\nno GPU: " + why + "\n";
   print_page(text + "\n--device takes these names; cuda:0/4 is one of four equal partitions of cuda:0\n",
@@ -95,7 +95,8 @@ void add_devices(CLI::App& app, Action& action) {
   auto flags = std::make_shared<DevicesFlags>();
   add_json(*command, flags->json);
   flags->wide.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session&) { return run_devices(*flags); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext&) { return run_devices(*flags); }; });
 }
 
 }  // namespace penstock::cli

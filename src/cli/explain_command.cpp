@@ -53,7 +53,7 @@ void add_explain(CLI::App& app, Action& action) {
   flags->costs.add(*command);
   flags->simulation.add(*command);
   add_json(*command, flags->json);
-  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+  command->callback([flags, &action] { action = [flags](const CommandContext&) { return run(*flags); }; });
 }
 
 }  // namespace penstock::cli

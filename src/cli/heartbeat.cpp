@@ -8,11 +8,11 @@
 
 namespace penstock::cli {
 
-Heartbeat::Heartbeat(std::string who, std::string does)
+ProgressReporter::ProgressReporter(std::string who, std::string does)
     : terminal_(terminal_hears()),
       thread_([this, what = std::move(who) + ": " + std::move(does)] { beat(what); }) {}
 
-Heartbeat::~Heartbeat() {
+ProgressReporter::~ProgressReporter() {
   {
     const std::lock_guard lock(mutex_);
     done_ = true;
@@ -22,12 +22,12 @@ Heartbeat::~Heartbeat() {
   if (line_open_) say_in_place("", false);
 }
 
-void Heartbeat::tell(const std::string& progress) {
+void ProgressReporter::tell(const std::string& progress) {
   const std::lock_guard lock(mutex_);
   progress_ = ": " + progress;
 }
 
-void Heartbeat::beat(const std::string& what) {
+void ProgressReporter::beat(const std::string& what) {
   constexpr std::chrono::seconds kPause(5), kLook(1);
   std::unique_lock lock(mutex_);
   bool news = false;  // was shown
@@ -39,7 +39,7 @@ void Heartbeat::beat(const std::string& what) {
   }
 }
 
-void Heartbeat::show(const std::string& text) {
+void ProgressReporter::show(const std::string& text) {
   line_open_ = terminal_;
   terminal_ ? say_in_place(text, false) : say(text + "\n");
 }

@@ -11,10 +11,10 @@ namespace penstock::cli {
 /// Reports work in progress every five seconds while it lives, and at once when it gets a message. A report
 /// is "graphpipe: searching for 10 s", or what else is done. The last message, if any, follows: "graphpipe:
 /// searching for 10 s: half of it". On a terminal one line, every second, which is gone at the end.
-class Heartbeat {
+class ProgressReporter {
  public:
-  explicit Heartbeat(std::string who, std::string does = "searching for");
-  ~Heartbeat();
+  explicit ProgressReporter(std::string who, std::string does = "searching for");
+  ~ProgressReporter();
 
   /// From any thread.
   void tell(const std::string& progress);

@@ -63,7 +63,7 @@ void add_help(CLI::App& app, Action& action) {
       ->type_name("NAME")
       ->check(suggest(names_below(app)));
   command->callback([&app, words, &action] {
-    action = [&app, words](const Session&) {
+    action = [&app, words](const CommandContext&) {
       const auto [found, name] = command_of(app, *words);
       print(app.get_formatter()->make_help(found, name, CLI::AppFormatMode::Normal));
       return core::ExitCode::done;

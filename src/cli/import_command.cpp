@@ -17,7 +17,7 @@ void ImportOutputs::add(CLI::App& command) {
       ->type_name("FILE");
 }
 
-void ImportOutputs::write(const Imported& imported) const {
+void ImportOutputs::write(const ImportedModel& imported) const {
   core::FileWriter model_file(model);
   model_file.write(graph::to_json(imported.model));
   if (!costs.empty()) {

@@ -7,7 +7,7 @@
 namespace penstock::cli {
 
 /// Result of importing a foreign file: a model, and what its operators cost.
-struct Imported {
+struct ImportedModel {
   graph::OpGraph model;
   cost::ProfileCosts costs;
 };
@@ -17,7 +17,7 @@ struct ImportOutputs {
   std::string model, costs;
   void add(CLI::App& command);
   /// Both files or none, and one line on what they hold.
-  void write(const Imported& imported) const;
+  void write(const ImportedModel& imported) const;
 };
 
 /// Each format registers a sub-command of `penstock import`.

@@ -65,7 +65,7 @@ void add_import_hf(CLI::App& import, Action& action) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20).description(""))
       ->type_name("N");
   command->add_option("-o,--output", flags->output, "output file (.yaml); default: print")->type_name("FILE");
-  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+  command->callback([flags, &action] { action = [flags](const CommandContext&) { return run(*flags); }; });
 }
 
 }  // namespace penstock::cli

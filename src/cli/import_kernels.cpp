@@ -20,17 +20,17 @@ struct ImportKernelsFlags {
 };
 
 /// Content of all files together.
-struct Tables {
+struct KernelTables {
   std::string device;
   std::vector<cost::ProductTime> products, grouped;
   std::vector<cost::AttentionTime> attention;
   std::vector<cluster::CollectiveTime> collectives;
-  std::optional<cost::Streaming> streaming;
+  std::optional<cost::StreamingTime> streaming;
   std::size_t others = 0;  ///< rows of other numbers, or of attention that shares keys or slides a window
 };
 
 /// Milliseconds, of so many FLOPs on the tables' device.
-double latency(const report::CsvRecord& row, double flops, const Tables& tables) {
+double latency(const report::CsvRecord& row, double flops, const KernelTables& tables) {
   const double seconds = row.positive("latency") * 1e-3;
   for (const std::string& wrong : {cost::above_peak(flops, seconds, tables.device),
                                    cost::below_any_kernel(seconds), cost::above_any_kernel(seconds)})
@@ -38,7 +38,7 @@ double latency(const report::CsvRecord& row, double flops, const Tables& tables)
   return seconds;
 }
 
-void take_product(const report::CsvRecord& row, Tables& tables) {
+void take_product(const report::CsvRecord& row, KernelTables& tables) {
   if (row.text("gemm_dtype") != "bfloat16") {
     ++tables.others;
     return;
@@ -49,7 +49,7 @@ void take_product(const report::CsvRecord& row, Tables& tables) {
   tables.products.push_back(out);
 }
 
-void take_attention(const report::CsvRecord& row, Tables& tables) {
+void take_attention(const report::CsvRecord& row, KernelTables& tables) {
   const auto size = [&](const char* column) { return row.count(column, 1, kMostBytes); };
   const std::int64_t heads = size("num_heads"), shared = row.count("num_key_value_heads", 0, kMostBytes);
   // Generation is of one new token over all keys that are kept, which no training step has. Keys and values
@@ -69,7 +69,7 @@ void take_attention(const report::CsvRecord& row, Tables& tables) {
 }
 
 /// Counted in numbers of two bytes; AIConfigurator's word for an all-to-all is one word.
-void take_collective(const report::CsvRecord& row, Tables& tables) {
+void take_collective(const report::CsvRecord& row, KernelTables& tables) {
   if (row.text("nccl_dtype") != "half") {
     ++tables.others;
     return;
@@ -87,12 +87,12 @@ void take_collective(const report::CsvRecord& row, Tables& tables) {
 }
 
 /// All files are of one device.
-void take_device(const std::string& device, Tables& tables, const auto& refuse) {
+void take_device(const std::string& device, KernelTables& tables, const auto& refuse) {
   if (tables.device.empty()) tables.device = device;
   if (device != tables.device) refuse(fmt::format("'{}' in a table of '{}'", device, tables.device));
 }
 
-void take_system(const std::string& file, Tables& tables) {
+void take_system(const std::string& file, KernelTables& tables) {
   const auto system = experiment::parse_simumax_system(core::read_file(file), file);
   take_device(system.costs.device(), tables, [&](const std::string& why) {
     throw core::BadInput({file, 0, "sys_name"}, why);
@@ -105,13 +105,13 @@ void take_system(const std::string& file, Tables& tables) {
   tables.attention.insert(tables.attention.end(), attention.begin(), attention.end());
   if (const auto& found = system.costs.streaming())  // of two the slower
     tables.streaming = tables.streaming
-                           ? cost::Streaming{std::min(tables.streaming->bandwidth, found->bandwidth),
-                                             std::max(tables.streaming->latency, found->latency)}
+                           ? cost::StreamingTime{std::min(tables.streaming->bandwidth, found->bandwidth),
+                                                 std::max(tables.streaming->latency, found->latency)}
                            : *found;
   tables.others += system.left_out;
 }
 
-void take(const std::string& file, Tables& tables) {
+void take(const std::string& file, KernelTables& tables) {
   if (file.ends_with(".json")) return take_system(file, tables);
   const std::string text = core::read_file(file);
   if (text.starts_with("PAR1"))
@@ -131,7 +131,7 @@ void take(const std::string& file, Tables& tables) {
 }
 
 core::ExitCode run(const ImportKernelsFlags& flags) {
-  Tables tables;
+  KernelTables tables;
   tables.device = flags.device;
   for (const std::string& file : flags.files) take(file, tables);
   if (tables.device.empty())
@@ -187,7 +187,7 @@ void add_import_kernels(CLI::App& import, Action& action) {
                    "name of the tables' device, for tables without the column; others must have this one")
       ->type_name("NAME");
   command->add_option("-o,--output", flags->output, "the costs file")->required()->type_name("FILE");
-  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+  command->callback([flags, &action] { action = [flags](const CommandContext&) { return run(*flags); }; });
 }
 
 }  // namespace penstock::cli

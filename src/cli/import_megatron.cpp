@@ -110,7 +110,7 @@ void add_import_megatron(CLI::App& import, Action& action) {
   command->add_option("-o,--output", flags->output, "write the plan file here")
       ->required()
       ->type_name("FILE");
-  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+  command->callback([flags, &action] { action = [flags](const CommandContext&) { return run(*flags); }; });
 }
 
 }  // namespace penstock::cli

@@ -17,7 +17,7 @@ struct ImportPipedreamFlags {
 
 /// Inputs are left out: PipeDream's optimizer does not count what it takes to load them.
 cost::ProfileCosts profile(const graph::PipedreamGraph& graph, std::int64_t batch) {
-  std::map<std::string, cost::ProfileCosts::Entry> entries;
+  std::map<std::string, cost::ProfileCosts::OperatorCurves> entries;
   for (std::size_t v = 0; v < graph.nodes.size(); ++v) {
     const graph::PipedreamNode& node = graph.nodes[v];
     if (!graph.is_input(v))
@@ -68,7 +68,7 @@ void add_import_pipedream(CLI::App& import, Action& action) {
       ->type_name("B");
   command->add_flag("--all-layers", flags->all_layers, "layers without time and weights stay by themselves");
   flags->outputs.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+  command->callback([flags, &action] { action = [flags](const CommandContext&) { return run(*flags); }; });
 }
 
 }  // namespace penstock::cli

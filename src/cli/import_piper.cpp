@@ -21,7 +21,7 @@ double forward_time(const graph::PiperDegree& degree) {
 }
 
 cost::ProfileCosts profile(graph::PiperWorkload workload) {
-  std::map<std::string, cost::ProfileCosts::Entry> entries;
+  std::map<std::string, cost::ProfileCosts::OperatorCurves> entries;
   for (const graph::PiperLayer& layer : workload.layers) {
     const graph::PiperDegree& least = layer.degrees.front();
     const double forward = forward_time(least);
@@ -70,7 +70,7 @@ void add_import_piper(CLI::App& import, Action& action) {
       ->type_name("UNIT")
       ->check(one_of({"s", "ms"}));
   flags->outputs.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+  command->callback([flags, &action] { action = [flags](const CommandContext&) { return run(*flags); }; });
 }
 
 }  // namespace penstock::cli

@@ -160,7 +160,7 @@ void add_import_topo(CLI::App& import, Action& action) {
       ->type_name("N");
   command->add_option("-o,--output", flags->output, "the cluster file (.yaml); default: print")
       ->type_name("FILE");
-  command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
+  command->callback([flags, &action] { action = [flags](const CommandContext&) { return run(*flags); }; });
 }
 
 }  // namespace penstock::cli

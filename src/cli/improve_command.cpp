@@ -46,7 +46,7 @@ std::string gained(core::Seconds before, core::Seconds after) {
                      core::show(before), before / after);
 }
 
-core::ExitCode run(const ImproveFlags& flags, const Session& session) {
+core::ExitCode run(const ImproveFlags& flags, const CommandContext& session) {
   flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
   auto input =
@@ -75,7 +75,7 @@ core::ExitCode run(const ImproveFlags& flags, const Session& session) {
   stated.reserved = stated.reserved && !assumed;
   const experiment::Assumptions assumptions = experiment::assumptions(problem, plan.model, stated);
   flags.search.leave(problem, found, assumptions, session);
-  if (found.reached.aim == experiment::Aim::time) say(gained(before, found.outcome.summary->iteration));
+  if (found.reached.aim == experiment::SearchAim::time) say(gained(before, found.outcome.summary->iteration));
   return flags.search.show(problem, found, assumptions);
 }
 
@@ -117,7 +117,8 @@ void add_improve(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30).description(""));
   flags->search.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

@@ -46,7 +46,7 @@ void add_index(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("");
   command->add_flag("--check", flags->check, "only say whether it is up to date; exit code 11 if not");
-  command->callback([flags, &action] { action = [flags](const Session&) { return index(*flags); }; });
+  command->callback([flags, &action] { action = [flags](const CommandContext&) { return index(*flags); }; });
 }
 
 }  // namespace penstock::cli

@@ -35,7 +35,7 @@ std::string released_list() {
   return out + "\n";
 }
 
-core::ExitCode list_models(bool json, const report::Screen& screen) {
+core::ExitCode list_models(bool json, const report::ScreenLimits& screen) {
   Json all = Json::array();
   Table table({{"model"},
                {"operators", Align::right},
@@ -63,7 +63,7 @@ core::ExitCode list_models(bool json, const report::Screen& screen) {
   return core::ExitCode::done;
 }
 
-core::ExitCode list_schedules(bool json, const report::Screen& screen) {
+core::ExitCode list_schedules(bool json, const report::ScreenLimits& screen) {
   Json all = Json::array();
   Table table({{"schedule"},
                {.title = "what it does", .folds = true},
@@ -87,17 +87,17 @@ core::ExitCode list_schedules(bool json, const report::Screen& screen) {
 }
 
 void add_list(CLI::App& app, Action& action, const char* name, const char* help,
-              core::ExitCode (*list)(bool, const report::Screen&)) {
-  struct Flags {
+              core::ExitCode (*list)(bool, const report::ScreenLimits&)) {
+  struct ListFlags {
     bool json = false;
     WideFlag wide;
   };
   auto* command = app.add_subcommand(name, help);
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ListFlags>();
   add_json(*command, flags->json);
   flags->wide.add(*command);
   command->callback([flags, list, &action] {
-    action = [flags, list](const Session&) { return list(flags->json, flags->wide.screen()); };
+    action = [flags, list](const CommandContext&) { return list(flags->json, flags->wide.screen()); };
   });
 }
 

@@ -119,7 +119,7 @@ int run(int argc, char** argv) {
     return fail(core::ExitCode::usage, in_words(app, app.get_name(), e));
   }
   check_output_files(app);
-  Session session;
+  CommandContext session;
   session.force = forced(app);
   for (int i = 0; i < argc; ++i)
     session.command_line += (i ? " " : "") + std::string(i ? argv[i] : "penstock");

@@ -30,7 +30,7 @@ void add_manual(CLI::App& app, Action& action) {
   auto folder = std::make_shared<std::string>();
   command->add_option("DIR", *folder, "output folder; created if missing")->required()->type_name("DIR");
   command->callback([&app, folder, &action] {
-    action = [&app, folder](const Session&) { return write_pages(app, *folder); };
+    action = [&app, folder](const CommandContext&) { return write_pages(app, *folder); };
   });
 }
 

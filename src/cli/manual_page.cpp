@@ -66,14 +66,14 @@ std::string name_lines(const CommandSyntax& command) {
 
 std::string synopsis(const CommandSyntax& command) {
   std::string out = section("SYNOPSIS") + bold(command.name()) + " [" + italic("OPTIONS") + "]";
-  for (const Argument& positional : command.positionals) out += " " + italic(positional.spellings[0]);
+  for (const CommandArgument& positional : command.positionals) out += " " + italic(positional.spellings[0]);
   if (!command.commands.empty())
     out += command.needs_command ? " " + italic("SUBCOMMAND") : " [" + italic("SUBCOMMAND") + "]";
   return out + "\n";
 }
 
 /// Conditions that --help shows in capitals and signs.
-std::string conditions(const Argument& argument) {
+std::string conditions(const CommandArgument& argument) {
   std::string out;
   if (argument.required) out += " Required.";
   if (argument.repeats) out += " May be repeated.";
@@ -82,7 +82,7 @@ std::string conditions(const Argument& argument) {
   return out.empty() ? out : "." + out;
 }
 
-std::string entry(const Argument& argument) {
+std::string entry(const CommandArgument& argument) {
   const auto& names = argument.spellings;
   std::string out = ".TP\n";
   for (const std::string& name : names) out += (name == names[0] ? "" : ", ") + bold(name);
@@ -90,9 +90,9 @@ std::string entry(const Argument& argument) {
   return out + "\n" + roff(argument.description + conditions(argument)) + "\n";
 }
 
-std::string entries(const char* heading, const std::vector<Argument>& arguments) {
+std::string entries(const char* heading, const std::vector<CommandArgument>& arguments) {
   std::string out = arguments.empty() ? "" : section(heading);
-  for (const Argument& argument : arguments) out += entry(argument);
+  for (const CommandArgument& argument : arguments) out += entry(argument);
   return out;
 }
 
@@ -105,9 +105,9 @@ std::string commands(const std::vector<CommandSyntax>& all, const CommandSyntax&
 
 /// Notes with lines as they are: those that begin with a blank are set so, others flow; examples have a
 /// section.
-class Notes {
+class ManualNotes {
  public:
-  explicit Notes(const std::string& text) {
+  explicit ManualNotes(const std::string& text) {
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) take(line);
     verbatim(false);
@@ -163,14 +163,14 @@ std::string page_name(const CommandSyntax& command) {
 
 std::string manual_page(const std::vector<CommandSyntax>& all, const CommandSyntax& command) {
   const bool program = command.words.size() == 1;
-  const Notes notes(program ? "" : command.notes);
+  const ManualNotes notes(program ? "" : command.notes);
   std::string out =
       name_lines(command) + synopsis(command) + section("DESCRIPTION") + roff(command.summary) + "\n";
   if (!notes.description.empty()) out += ".PP\n" + notes.description;
   out += entries("ARGUMENTS", command.positionals) + entries("OPTIONS", command.options) +
          commands(all, command);
   if (!notes.examples.empty()) out += section("EXAMPLES") + notes.examples;
-  return out + section("EXIT STATUS") + Notes(all[0].notes).description + see_also(all, command);
+  return out + section("EXIT STATUS") + ManualNotes(all[0].notes).description + see_also(all, command);
 }
 
 }  // namespace penstock::cli

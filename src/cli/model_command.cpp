@@ -28,12 +28,12 @@ struct ModelCommandFlags {
 std::string in_words(const graph::Tensor& tensor) {
   if (tensor.dtype == graph::DType::byte) return "";
   std::string out;
-  for (const graph::Axis& axis : tensor.axes)
+  for (const graph::TensorAxis& axis : tensor.axes)
     out += fmt::format("{}{} {}", out.empty() ? "" : " x ", axis.extent, name(axis.role));
   return out;
 }
 
-std::string operator_table(const graph::OpGraph& graph, const report::Screen& screen) {
+std::string operator_table(const graph::OpGraph& graph, const report::ScreenLimits& screen) {
   Table table({{"operator"},
                {"kind"},
                {"parameters", Align::right},
@@ -55,7 +55,7 @@ std::string operator_table(const graph::OpGraph& graph, const report::Screen& sc
 }
 
 /// With the values that a config or -p gives, where there are any.
-std::string parameter_table(const plan::ModelRef& model, const report::Screen& screen) {
+std::string parameter_table(const plan::ModelRef& model, const report::ScreenLimits& screen) {
   std::vector<report::Column> columns = {{"parameter"}, {"default"}, {.title = "meaning", .folds = true}};
   const bool given = !model.parameters.empty();
   if (given) columns.insert(columns.begin() + 1, {"value"});
@@ -85,7 +85,7 @@ void write(const graph::OpGraph& graph, const std::string& path) {
   core::write_file(path, path.ends_with(".dot") ? graph::to_dot(graph) : graph::to_json(graph));
 }
 
-core::ExitCode run(const ModelCommandFlags& flags, const Session&) {
+core::ExitCode run(const ModelCommandFlags& flags, const CommandContext&) {
   ModelFlags named = flags.model;
   named.name = flags.name;
   const plan::ModelRef ref = named.ref();
@@ -95,7 +95,7 @@ core::ExitCode run(const ModelCommandFlags& flags, const Session&) {
     print(graph::to_json(graph));
     return core::ExitCode::done;
   }
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   std::string page = fmt::format(
       "{}: {} operators, {} edges, {:.1f} M parameters{}, {:.2f} GFLOP forward per sample\nstructure: {}\n\n",
       graph.name(), graph.size(), graph.dag().edge_count(), static_cast<double>(graph.parameters()) * 1e-6,
@@ -134,7 +134,8 @@ void add_model(CLI::App& app, Action& action) {
       ->type_name("FILE");
   add_json(*command, flags->json);
   flags->wide.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

@@ -110,15 +110,15 @@ bool terminal_hears() {
   return isatty(STDERR_FILENO) != 0;
 }
 
-report::Screen screen() {
-  report::Screen out{0, "--columns all shows them", kMainColumns};
+report::ScreenLimits screen() {
+  report::ScreenLimits out{0, "--columns all shows them", kMainColumns};
   if (isatty(STDOUT_FILENO) == 0) return out;
   const std::size_t width = columns_of_environment().value_or(columns_of(STDOUT_FILENO));
   if (width >= kNarrowest) out.width = width;
   return out;
 }
 
-std::size_t text_width(const report::Screen& screen) {
+std::size_t text_width(const report::ScreenLimits& screen) {
   constexpr std::size_t kUsual = 80;
   return screen.width == 0 ? kUsual : screen.width;
 }
@@ -139,11 +139,11 @@ void WideFlag::add(CLI::App& command) {
   command.add_flag("--wide", wide, "same as --columns all");
 }
 
-report::Screen WideFlag::screen() const {
-  return wide || columns == "all" ? report::Screen{} : cli::screen();
+report::ScreenLimits WideFlag::screen() const {
+  return wide || columns == "all" ? report::ScreenLimits{} : cli::screen();
 }
 
-void print_page(std::string_view text, const report::Screen& screen) {
+void print_page(std::string_view text, const report::ScreenLimits& screen) {
   end_line_in_place();
   const std::string page = report::harmless(report::folded(text, screen.width));
   write_to_stdout(colour_wanted() ? coloured(page) : page);

@@ -36,20 +36,20 @@ inline constexpr std::size_t kMainColumns = 7;
 
 /// Room for tables: COLUMNS, or else the terminal's width; any width where standard output is no terminal.
 /// kMainColumns columns.
-report::Screen screen();
+report::ScreenLimits screen();
 
 /// Width of running text: that of the screen, or 80 where there is no terminal.
-std::size_t text_width(const report::Screen& screen);
+std::size_t text_width(const report::ScreenLimits& screen);
 
 /// --columns and --wide.
 struct WideFlag {
   bool wide = false;
   std::string columns = "main";
   void add(CLI::App& command);
-  report::Screen screen() const;
+  report::ScreenLimits screen() const;
 };
 
 /// print, with lines that are too wide for the screen folded at blanks, and tables in colour (colour.hpp).
-void print_page(std::string_view text, const report::Screen& screen);
+void print_page(std::string_view text, const report::ScreenLimits& screen);
 
 }  // namespace penstock::cli

@@ -71,7 +71,7 @@ void write(const std::string& path, const graph::OpGraph& graph, const experimen
   core::write_file(path + ".json", json);
 }
 
-core::ExitCode run(const ParetoFlags& flags, const Session& session) {
+core::ExitCode run(const ParetoFlags& flags, const CommandContext& session) {
   const ThreadLimit limit(flags.threads);
   LoadedProblem loaded = flags.framework.load(flags.problem);
   if (!flags.output.empty())
@@ -80,7 +80,7 @@ core::ExitCode run(const ParetoFlags& flags, const Session& session) {
   experiment::SearchSetting setting{{}, flags.simulation.options(), flags.time_limit.value()};
   setting.keep_trace = false;
   setting.runnable_by = flags.framework.runnable_by();
-  std::optional<Heartbeat> alive(std::in_place, "pareto");
+  std::optional<ProgressReporter> alive(std::in_place, "pareto");
   const auto told = [&alive](const report::CellResult& row) {
     alive->tell(fmt::format("on {} device{} iteration {}, memory {}", row.devices,
                             row.devices == 1 ? "" : "s", core::show(core::Seconds(*row.iteration_s)),
@@ -91,7 +91,7 @@ core::ExitCode run(const ParetoFlags& flags, const Session& session) {
   alive.reset();
   const std::string json = front_json(found, loaded.assumptions, provenance(session)),
                     assumed = in_words(loaded.assumptions) + "\n";
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   if (!flags.output.empty())
     write(flags.output, loaded.graph, found, experiment::pareto_table(found) + assumed, json);
   flags.json ? print(json) : print_page(experiment::pareto_table(found, screen) + assumed, screen);
@@ -141,7 +141,8 @@ void add_pareto(CLI::App& app, Action& action) {
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);
   flags->wide.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

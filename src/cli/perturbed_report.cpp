@@ -18,41 +18,42 @@ namespace {
 
 using core::Seconds;
 using core::show;
-using sim::Spread;
+using sim::ValueSpread;
 
-struct Statistic {
+struct SpreadStatistic {
   const char* name;
-  double Spread::*of;
+  double ValueSpread::*of;
 };
 /// Statistics of the iteration's time.
-constexpr std::array<Statistic, 7> kStatistics = {{{"min", &Spread::min},
-                                                   {"median", &Spread::median},
-                                                   {"p90", &Spread::p90},
-                                                   {"p95", &Spread::p95},
-                                                   {"p99", &Spread::p99},
-                                                   {"max", &Spread::max},
-                                                   {"mean", &Spread::mean}}};
+constexpr std::array<SpreadStatistic, 7> kStatistics = {{{"min", &ValueSpread::min},
+                                                         {"median", &ValueSpread::median},
+                                                         {"p90", &ValueSpread::p90},
+                                                         {"p95", &ValueSpread::p95},
+                                                         {"p99", &ValueSpread::p99},
+                                                         {"max", &ValueSpread::max},
+                                                         {"mean", &ValueSpread::mean}}};
 
 /// Summary of all runs together.
 struct RunsSummary {
   experiment::AppliedPerturbation applied;
   std::size_t runs = 0;
   std::int64_t mini_batch = 0;
-  std::string costs;                   ///< of operators
-  Spread iteration;                    ///< seconds
-  std::vector<double> times;           ///< seconds, by run
-  std::vector<sim::Filling> fillings;  ///< of each run's first mini-batch; none: samples are full
+  std::string costs;                         ///< of operators
+  ValueSpread iteration;                     ///< seconds
+  std::vector<double> times;                 ///< seconds, by run
+  std::vector<sim::SampleContent> fillings;  ///< of each run's first mini-batch; none: samples are full
 
   double throughput(double seconds) const { return static_cast<double>(mini_batch) / seconds; }
   /// Spread of the runs' rates: the least rate is that of the longest run.
-  Spread rates() const {
+  ValueSpread rates() const {
     std::vector<double> all;
     for (const double seconds : times) all.push_back(throughput(seconds));
     return sim::spread(std::move(all));
   }
 };
 
-sim::Filling first_mini_batch(const cost::Problem& problem, const sim::Lengths& lengths, std::uint64_t seed) {
+sim::SampleContent first_mini_batch(const cost::Problem& problem, const sim::SequenceLengths& lengths,
+                                    std::uint64_t seed) {
   return sim::sum(
       sim::fillings(lengths, sim::room(lengths, problem.graph), problem.training.mini_batch, seed, 0));
 }
@@ -60,10 +61,11 @@ sim::Filling first_mini_batch(const cost::Problem& problem, const sim::Lengths& 
 /// Line about the first mini-batches of all runs.
 std::string filling_line(const RunsSummary& summary) {
   if (summary.fillings.empty()) return "";
-  const sim::Filling all = sim::sum(summary.fillings);
+  const sim::SampleContent all = sim::sum(summary.fillings);
   std::vector<double> tokens;
-  for (const sim::Filling& filling : summary.fillings) tokens.push_back(static_cast<double>(filling.tokens));
-  const Spread spread = sim::spread(std::move(tokens));
+  for (const sim::SampleContent& filling : summary.fillings)
+    tokens.push_back(static_cast<double>(filling.tokens));
+  const ValueSpread spread = sim::spread(std::move(tokens));
   return fmt::format(
       "tokens per iteration {:.0f} to {:.0f}, mean {:.0f}; padding {:.1f} % of what is computed\n",
       spread.min, spread.max, spread.mean, all.padding() * 100);
@@ -73,7 +75,7 @@ std::string table(const RunsSummary& summary) {
   report::Table out({{""}, {"iteration", report::Align::right}, {"samples/s", report::Align::right}});
   const Seconds perfect = summary.applied.perfect;
   out.add({"unperturbed", show(perfect), fmt::format("{:.1f}", summary.throughput(perfect.value()))});
-  for (const Statistic& statistic : kStatistics) {
+  for (const SpreadStatistic& statistic : kStatistics) {
     const double seconds = summary.iteration.*statistic.of;
     out.add({statistic.name, show(Seconds(seconds)), fmt::format("{:.1f}", summary.throughput(seconds))});
   }
@@ -92,8 +94,8 @@ std::string json(const RunsSummary& summary) {
                                 {"costs", summary.costs},
                                 {"perfect_iteration_s", perfect.value()},
                                 {"perfect_samples_per_s", summary.throughput(perfect.value())}};
-  const Spread rates = summary.rates();
-  for (const Statistic& statistic : kStatistics) {
+  const ValueSpread rates = summary.rates();
+  for (const SpreadStatistic& statistic : kStatistics) {
     out["iteration_s"][statistic.name] = summary.iteration.*statistic.of;
     out["samples_per_s"][statistic.name] = rates.*statistic.of;
   }
@@ -138,7 +140,7 @@ void warn_of_unmet(const sim::Perturbation& perturbation, const cluster::Cluster
 
 experiment::AppliedPerturbation applied(const PerturbationFlags& flags, const sim::Perturbation& perturbation,
                                         const cost::Problem& problem, core::Seconds perfect) {
-  std::optional<sim::Filling> filling;
+  std::optional<sim::SampleContent> filling;
   if (perturbation.lengths) filling = first_mini_batch(problem, *perturbation.lengths, flags.seed);
   return {flags.file, sim::in_words(perturbation), flags.seed, perfect, filling};
 }

@@ -31,11 +31,11 @@ void check_top(const PlanFlags& flags, const cluster::Cluster& cluster) {
   if (flags.top == 1) return;
   if (flags.choose_by == "estimate")
     throw core::BadInput("--top needs simulated plans; it cannot be used with --choose-by estimate");
-  if (flags.search.aim.setting(cluster).aim != experiment::Aim::time)
+  if (flags.search.aim.setting(cluster).aim != experiment::SearchAim::time)
     throw core::BadInput("--top ranks plans by time; it needs --aim time");
 }
 
-core::ExitCode run(PlanFlags flags, const Session& session) {
+core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
   const auto planner = from_command_line([&] { return chosen(flags); });
@@ -140,7 +140,8 @@ void add_plan(CLI::App& app, Action& action) {
   add_search(*command, *flags);
   flags->problem.add_training(*command);
   flags->search.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

@@ -99,7 +99,7 @@ experiment::AimedPlan PlanSearch::run(const std::string& who, const cost::Proble
   const experiment::AimSetting aimed = aim.setting(problem.cluster);
   from_command_line(
       [&] { experiment::check_aim(aimed.aim, cell.planner, setting.options.judge_by_estimate); });
-  Heartbeat alive(who);
+  ProgressReporter alive(who);
   setting.options.progress = [&alive](const std::string& progress) { alive.tell(progress); };
   return experiment::search_for(aimed, problem, cell, setting, stop);
 }
@@ -110,7 +110,7 @@ void PlanSearch::check(bool force) const {
 }
 
 void PlanSearch::leave(const cost::Problem& problem, const experiment::AimedPlan& found,
-                       const experiment::Assumptions& assumptions, const Session& session) const {
+                       const experiment::Assumptions& assumptions, const CommandContext& session) const {
   output.write(problem.graph, *found.outcome.plan);
   timeline.write(found.outcome, found.cluster);
   if (page.given())
@@ -121,11 +121,11 @@ void PlanSearch::leave(const cost::Problem& problem, const experiment::AimedPlan
 core::ExitCode PlanSearch::show(const cost::Problem& problem, const experiment::AimedPlan& found,
                                 const experiment::Assumptions& assumptions) const {
   const cost::Problem part = experiment::on_its_devices(problem, found);
-  experiment::Beside beside{.reached = found.reached, .assumptions = assumptions};
+  experiment::ReportExtras beside{.reached = found.reached, .assumptions = assumptions};
   if (explain.given())
     beside.explained = explain.explained(part, score::scheduled(part, *found.outcome.plan),
                                          simulation.options(), found.outcome.row);
-  const report::Screen screen = wide.screen();
+  const report::ScreenLimits screen = wide.screen();
   if (json)
     for (const std::string& doubt : experiment::doubts(part, found.outcome)) warn(doubt);
   if (json)

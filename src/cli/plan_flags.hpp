@@ -70,7 +70,7 @@ struct PlanSearch {
   void check(bool force) const;  ///< throws, unless forced, where a file would be lost
   /// Writes the requested files.
   void leave(const cost::Problem& problem, const experiment::AimedPlan& found,
-             const experiment::Assumptions& assumptions, const Session& session) const;
+             const experiment::Assumptions& assumptions, const CommandContext& session) const;
   /// Prints the plan, as a table or as JSON. The exit code: interrupted, where Ctrl-C ended the search.
   core::ExitCode show(const cost::Problem& problem, const experiment::AimedPlan& found,
                       const experiment::Assumptions& assumptions) const;

@@ -51,7 +51,7 @@ std::string planner_page(const planners::PlannerInfo& info, std::size_t width) {
 }
 
 /// Name, idea and limits of each planner, in at most 80 columns.
-std::string planner_list(report::Screen screen) {
+std::string planner_list(report::ScreenLimits screen) {
   screen.width = text_width(screen);
   Table table({{"planner"}, {.title = "idea", .folds = true}, {.title = "limits", .folds = true}});
   for (const auto& info : planners::catalogue()) table.add({info.name, info.brief.idea, info.brief.limits});
@@ -79,7 +79,7 @@ struct PlannersFlags {
 };
 
 core::ExitCode list_planners(const PlannersFlags& flags) {
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   Json all = Json::array();
   for (const auto& info : planners::catalogue())
     if (flags.name.empty() || info.name == flags.name) all.push_back(planner_json(info));
@@ -108,7 +108,8 @@ void add_planners(CLI::App& app, Action& action) {
   add_json(*command, flags->json);
   command->add_flag("--wide", flags->wide.wide,
                     "print sources and options of all planners too, as two wide tables");
-  command->callback([flags, &action] { action = [flags](const Session&) { return list_planners(*flags); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext&) { return list_planners(*flags); }; });
 }
 
 }  // namespace penstock::cli

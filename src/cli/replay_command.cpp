@@ -34,9 +34,9 @@ struct ReplayCommandFlags {
 constexpr const char* kRecord = "comparison.json";  ///< names who wrote the others
 
 /// Files on their way into a folder: `commit` moves them there together; without it none is left.
-class Delivery {
+class FolderDelivery {
  public:
-  explicit Delivery(const std::string& folder)
+  explicit FolderDelivery(const std::string& folder)
       : folder_((fs::path(folder) / "").parent_path()), waiting_(folder_.string()) {}
 
   /// Throws where another's files of these names are in the folder.
@@ -61,7 +61,7 @@ class Delivery {
   core::TemporaryFolder waiting_;
 };
 
-void write_timeline(const Delivery& to, const std::string& name, const trace::Trace& trace,
+void write_timeline(const FolderDelivery& to, const std::string& name, const trace::Trace& trace,
                     const cluster::Cluster& cluster, const std::string& plan) {
   report::write_perfetto(to.path(name + ".pftrace"), trace, &cluster);
   report::TimelineStyle style;
@@ -75,13 +75,13 @@ std::string losses_csv(const std::vector<double>& losses) {
   return out;
 }
 
-void write_all(const ReplayCommandFlags& flags, const experiment::Replayed& replayed,
+void write_all(const ReplayCommandFlags& flags, const experiment::ReplayOutcome& replayed,
                const cluster::Cluster& cluster, const report::Provenance& provenance) {
   const auto write_losses = [&] {
     if (!flags.losses.empty()) core::write_file(flags.losses, losses_csv(replayed.measured.losses));
   };
   if (flags.folder.empty()) return write_losses();
-  const Delivery to(flags.folder);
+  const FolderDelivery to(flags.folder);
   write_timeline(to, "measured", replayed.measured.trace, cluster, replayed.row.plan);
   write_timeline(to, "simulated", replayed.simulated, cluster, replayed.row.plan);
   core::write_file(to.path("comparison.csv"), report::comparison_csv(replayed.comparison));
@@ -97,14 +97,14 @@ std::string graph_line(const std::vector<core::Seconds>& launches) {
   if (launches.empty()) return "";
   std::vector<double> times;
   for (const core::Seconds time : launches) times.push_back(time.value());
-  const core::Interval found = core::median_interval(std::move(times));
+  const core::MedianInterval found = core::median_interval(std::move(times));
   const auto show = [](double seconds) { return core::show(core::Seconds(seconds)); };
   return fmt::format("\nas one graph: {} ({} to {}, {} launches), links as fast as the devices copy\n",
                      show(found.median), show(found.low), show(found.high), launches.size());
 }
 
-core::ExitCode run(const ReplayCommandFlags& flags, const Session& session) {
-  if (!flags.folder.empty()) Delivery::check(flags.folder, session.force);
+core::ExitCode run(const ReplayCommandFlags& flags, const CommandContext& session) {
+  if (!flags.folder.empty()) FolderDelivery::check(flags.folder, session.force);
   const std::string text = core::read_file(flags.file);
   const plan::PlanHead head = head_of(text, flags.file, {}, flags.cluster);
   const graph::OpGraph graph = experiment::load_model(head.model);
@@ -121,11 +121,11 @@ core::ExitCode run(const ReplayCommandFlags& flags, const Session& session) {
   setting.graph = flags.graph;
   report::ReplayRow before;
   stamp(before, session);
-  std::optional<replay::Processes> processes;
+  std::optional<replay::MpiProcesses> processes;
   if (const int count = process_count(); count > 1)
     setting.options.processes = &processes.emplace(count, cluster.size());
   const std::string name = fs::path(flags.file).stem().string();
-  std::optional<Heartbeat> heartbeat;
+  std::optional<ProgressReporter> heartbeat;
   if (process_rank() == 0) heartbeat.emplace(name, "replaying for");
   auto replayed = experiment::replay_plan(problem, plan, flags.simulation.options(), setting);
   heartbeat.reset();
@@ -136,7 +136,7 @@ core::ExitCode run(const ReplayCommandFlags& flags, const Session& session) {
   replayed.row.date = before.date;
   const report::Provenance made = provenance(session);
   write_all(flags, replayed, cluster, made);
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   if (flags.json)
     print(report::comparison_json(replayed.row, replayed.measured.iterations, replayed.as_graph,
                                   replayed.comparison, made));
@@ -187,7 +187,8 @@ void add_replay(CLI::App& app, Action& action) {
       "throttled links and losses");
   add_json(*command, flags->json);
   flags->wide.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

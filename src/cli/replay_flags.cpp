@@ -75,8 +75,8 @@ void ReplayFlags::add(CLI::App& command) {
 experiment::ReplaySetting ReplayFlags::setting() const {
   experiment::ReplaySetting out;
   out.device = device;
-  if (concurrent) out.manner = replay::Manner::concurrent;
-  if (sequential) out.manner = replay::Manner::sequential;
+  if (concurrent) out.manner = replay::ReplayManner::concurrent;
+  if (sequential) out.manner = replay::ReplayManner::sequential;
   out.training.seed = seed;
   out.training.rule.rate = rate;
   out.experts_in_turn = experts_in_turn;
@@ -86,7 +86,7 @@ experiment::ReplaySetting ReplayFlags::setting() const {
   return out;
 }
 
-void stamp(report::ReplayRow& row, const Session& session) {
+void stamp(report::ReplayRow& row, const CommandContext& session) {
   double load = 0;
   row.load = getloadavg(&load, 1) == 1 ? load : 0;
   row.date = provenance(session).date;

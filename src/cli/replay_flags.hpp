@@ -21,7 +21,7 @@ struct ReplayFlags {
 };
 
 /// When, and how busy the machine is: one-minute average.
-void stamp(report::ReplayRow& row, const Session& session);
+void stamp(report::ReplayRow& row, const CommandContext& session);
 
 /// Device, costs and flags in words: what else a measured time depends on beside the plan.
 std::vector<std::pair<std::string, std::string>> conditions(const ReplayFlags& flags,

@@ -36,11 +36,11 @@ std::string name_of(const std::string& folder) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-void choose_baseline(const ReportFlags& flags, report::Results& results) {
+void choose_baseline(const ReportFlags& flags, report::ResultSet& results) {
   if (!flags.baseline.empty()) from_command_line([&] { experiment::set_baseline(results, flags.baseline); });
 }
 
-std::string page(const ReportFlags& flags, const Session& session) {
+std::string page(const ReportFlags& flags, const CommandContext& session) {
   const ThreadLimit limit(flags.threads);
   report::Page out = experiment::load_page(flags.folder, session.stop());
   choose_baseline(flags, out.results);
@@ -50,13 +50,13 @@ std::string page(const ReportFlags& flags, const Session& session) {
 }
 
 /// All columns of results.csv and timings.csv, and ratios where there is a baseline.
-report::Columns everything(const report::Results& results) {
+report::ColumnGroups everything(const report::ResultSet& results) {
   return {.axes = true, .origin = true, .ratio = !results.baseline.empty()};
 }
 
 /// The rows in a format other than HTML.
 std::string table(const ReportFlags& flags) {
-  report::Results results = experiment::load_results(flags.folder);
+  report::ResultSet results = experiment::load_results(flags.folder);
   choose_baseline(flags, results);
   const auto& rows = results.rows;
   for (const std::string& doubt : experiment::doubts(rows)) warn(doubt);
@@ -73,7 +73,7 @@ std::string table(const ReportFlags& flags) {
   if (flags.format == "json")
     return names.empty() ? report::to_json(rows, results.provenance, everything(results))
                          : report::chosen_json(rows, names, results.provenance);
-  report::Screen screen = flags.output.empty() && !all ? cli::screen() : report::Screen{};
+  report::ScreenLimits screen = flags.output.empty() && !all ? cli::screen() : report::ScreenLimits{};
   if (!names.empty()) screen.columns = 0;  // the reader has chosen
   return names.empty() ? report::comparison(rows, results.baseline, true, screen)
                        : report::chosen_table(rows, names, screen);
@@ -90,14 +90,14 @@ void check_chart(const ReportFlags& flags) {
 }
 
 core::ExitCode write_chart(const ReportFlags& flags) {
-  const report::Results results = experiment::load_results(flags.folder);
+  const report::ResultSet results = experiment::load_results(flags.folder);
   const auto quantity = report::quantity(flags.quantity.empty() ? "throughput" : flags.quantity);
   write_picture(flags.chart, report::results_chart_svg(results.rows, quantity, name_of(flags.folder)));
   print(flags.chart + "\n");
   return core::ExitCode::done;
 }
 
-core::ExitCode run(const ReportFlags& flags, const Session& session) {
+core::ExitCode run(const ReportFlags& flags, const CommandContext& session) {
   check_chart(flags);
   if (!flags.chart.empty()) return write_chart(flags);
   if (flags.format == "html") {
@@ -185,7 +185,8 @@ void add_report(CLI::App& app, Action& action) {
                    "file to write; default: FOLDER/report.html, or standard output for a table")
       ->type_name("FILE");
   add_threads(*command, flags->threads);
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

@@ -49,7 +49,8 @@ std::string known(double seconds, std::size_t unknown) {
   return out;
 }
 
-core::ExitCode print_forecast(const std::vector<experiment::Forecast>& cells, const report::Screen& screen) {
+core::ExitCode print_forecast(const std::vector<experiment::CellForecast>& cells,
+                              const report::ScreenLimits& screen) {
   report::Table table({{.title = "cell", .folds = true},
                        {.title = "state", .folds = true},
                        {"last took", report::Align::right}});
@@ -91,7 +92,7 @@ void print_outcome(const RunFlags& flags, const experiment::Spec& spec, const ex
     report::add_ratios(rows, spec.baseline);
     print(report::to_json(rows, options.provenance, {true, true, true, true, ratio}));
   } else {
-    report::Screen screen = flags.wide.screen();
+    report::ScreenLimits screen = flags.wide.screen();
     screen.more += "; all is in results.csv and table.txt";
     print_page(report::comparison(outcome.rows, spec.baseline, true, screen), screen);
     print_page(reasons(outcome.rows), screen);
@@ -106,7 +107,7 @@ void print_outcome(const RunFlags& flags, const experiment::Spec& spec, const ex
       outcome.removed ? fmt::format("; files of {} cells of earlier runs removed", outcome.removed) : ""));
 }
 
-core::ExitCode run_study(const RunFlags& flags, const std::string& text, const Session& session) {
+core::ExitCode run_study(const RunFlags& flags, const std::string& text, const CommandContext& session) {
   if (flags.dry_run || !flags.cache.empty() || !flags.only.empty() || !flags.budget.empty())
     throw core::BadInput(
         "--dry-run, --cache, --only and --budget need cells with a search; a study of schedules always "
@@ -114,7 +115,7 @@ core::ExitCode run_study(const RunFlags& flags, const std::string& text, const S
   if (process_rank() != 0) return core::ExitCode::done;  // one process does it all
   const auto study = experiment::parse_schedule_study(text, flags.file, flags.overrides);
   const std::string folder = flags.folder.empty() ? "out/" + study.name : flags.folder;
-  report::Screen screen = flags.wide.screen();
+  report::ScreenLimits screen = flags.wide.screen();
   screen.more += "; all is in results.csv and table.txt";
   const std::string tables = experiment::run(study, folder, provenance(session), screen);
   if (flags.json)
@@ -139,7 +140,7 @@ experiment::RunOutcome with_progress(const experiment::Spec& spec, experiment::R
   return experiment::run(spec, options, stop);
 }
 
-core::ExitCode run(const RunFlags& flags, const Session& session) {
+core::ExitCode run(const RunFlags& flags, const CommandContext& session) {
   const ThreadLimit limit(flags.threads);
   const std::string text = core::read_file(flags.file);  // once: it may be a pipe
   if (experiment::is_schedule_study(text, flags.file)) return run_study(flags, text, session);
@@ -153,7 +154,7 @@ core::ExitCode run(const RunFlags& flags, const Session& session) {
   options.leader = process_rank() == 0;
   options.job = process_job();
   if (flags.dry_run) return print_forecast(experiment::forecast(spec, options), flags.wide.screen());
-  const Budget budget(flags.budget, session.stop());
+  const TimeBudget budget(flags.budget, session.stop());
   const auto outcome = with_progress(spec, options, budget.stop());
   const bool over = outcome.interrupted && budget.over();
   if (outcome.led) print_outcome(flags, spec, options, outcome, over);
@@ -210,7 +211,8 @@ void add_run(CLI::App& app, Action& action) {
   add_json(*command, flags->json);
   flags->wide.add(*command);
   dry_run->excludes("--json");
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

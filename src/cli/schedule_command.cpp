@@ -40,19 +40,19 @@ void write_files(const ScheduleFlags& flags, const TimedSchedule& timed) {
 }
 
 /// Columns left beside the ranks' numbers.
-std::size_t columns(const report::Screen& screen) {
+std::size_t columns(const report::ScreenLimits& screen) {
   constexpr std::size_t kMargin = 8;
   return screen.width == 0 ? kColumns : screen.width - kMargin;
 }
 
-core::ExitCode run(const ScheduleFlags& flags, const Session&) {
+core::ExitCode run(const ScheduleFlags& flags, const CommandContext&) {
   const TimedSchedule timed = experiment::timed_schedule(flags.request);
   write_files(flags, timed);
   if (flags.json) {
     print(experiment::schedule_json(timed.schedule, timed.times, timed.style, timed.weights));
     return core::ExitCode::done;
   }
-  const report::Screen here = screen();
+  const report::ScreenLimits here = screen();
   if (flags.csv.empty() && flags.svg.empty())
     print(experiment::schedule_timeline(timed.schedule, timed.times, columns(here)) + "\n");
   print_page(experiment::schedule_summary(timed.schedule, timed.times, timed.style) +
@@ -117,7 +117,8 @@ void add_schedule(CLI::App& app, Action& action) {
       "sharded weights, REDUCE_GRAD; in a --csv file also their WAITs");
   command->add_option("--svg", flags->svg, "draw the timeline here")->type_name("FILE");
   add_json(*command, flags->json);
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

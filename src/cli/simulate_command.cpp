@@ -91,7 +91,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
       flags.verify || flags.timeline.given() || options.perturbation);
   if (flags.verify) verify(problem, scheduled, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
-  experiment::Beside beside;
+  experiment::ReportExtras beside;
   beside.memory = true;
   beside.assumptions = experiment::assumptions(
       problem, plan.model,
@@ -106,7 +106,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
   if (flags.what_if) beside.what_if = experiment::what_if(input, changes(*flags.what_if), options);
   beside.free_order = experiment::free_order_time(problem, scheduled, options);
   if (flags.traffic) beside.traffic = sim::traffic(problem, scheduled);
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   if (flags.json)
     for (const std::string& doubt : experiment::doubts(problem, outcome)) warn(doubt);
   if (flags.json)
@@ -116,7 +116,7 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
   return warn_of_memory(*outcome.summary);
 }
 
-core::ExitCode run(const SimulateFlags& flags, const Session& session) {
+core::ExitCode run(const SimulateFlags& flags, const CommandContext& session) {
   if (flags.what_if) changes(*flags.what_if);  // or an error before any work
   experiment::PlanInput input = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
   plan::Plan& plan = input.plan;
@@ -204,7 +204,8 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->timeline.add(*command);
   add_json(*command, flags->json);
   flags->wide.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

@@ -39,8 +39,8 @@ std::string one_line(std::string text) {
   return text;
 }
 
-Argument argument_of(CLI::Option& option) {
-  Argument out;
+CommandArgument argument_of(CLI::Option& option) {
+  CommandArgument out;
   out.spellings = spellings_of(option);
   out.description = one_line(option.get_description());
   if (option.get_type_size() != 0) {
@@ -76,17 +76,17 @@ bool has(const std::string& text, const char* part) {
 
 }  // namespace
 
-bool Argument::list() const {
+bool CommandArgument::list() const {
   return has(value, ",...");
 }
-bool Argument::files() const {
+bool CommandArgument::files() const {
   return has(value, "FILE") || has(value, "PATH");
 }
-bool Argument::folders() const {
+bool CommandArgument::folders() const {
   return has(value, "DIR");
 }
 
-std::string Argument::brief() const {
+std::string CommandArgument::brief() const {
   return description.substr(0, std::min(description.find("; "), description.find(". ")));
 }
 

@@ -8,7 +8,7 @@
 namespace penstock::cli {
 
 /// An option, a flag or a positional.
-struct Argument {
+struct CommandArgument {
   std::vector<std::string> spellings;  ///< "-j" and "--threads", short ones first; of a positional its name
   std::string description;             ///< one line
   std::string value;                   ///< what --help calls it, such as NAME|FILE; empty for flags
@@ -27,7 +27,7 @@ struct CommandSyntax {
   std::vector<std::string> words;  ///< such as penstock, calibrate, report
   std::string summary;
   std::string notes;  ///< text of --help below the options, unless it is the parent's
-  std::vector<Argument> options, positionals;
+  std::vector<CommandArgument> options, positionals;
   std::vector<std::string> commands;  ///< sub-commands
   bool needs_command = false;         ///< one of them must be named
   std::string name(const char* between = " ") const;

@@ -23,9 +23,9 @@ constexpr const char* kWithMemory = "and one memory constant per cluster and set
 
 std::string constant_text(const experiment::FittedConstant& c) {
   switch (c.what) {
-    case experiment::Constant::host_launch:
+    case experiment::ClusterConstant::host_launch:
       return fmt::format("host_launch of {} on {}: {}", c.set, c.cluster, core::show(core::Seconds(c.value)));
-    case experiment::Constant::kernel_slowdown:
+    case experiment::ClusterConstant::kernel_slowdown:
       return fmt::format("kernels of {} on {}: {:.4g} times as long", c.set, c.cluster, c.value);
     default:
       return fmt::format("reserved by {} on {}: {:.2f} GiB", c.set, c.cluster, c.value);
@@ -34,8 +34,8 @@ std::string constant_text(const experiment::FittedConstant& c) {
 
 /// ", 6.1 % off them (kernels: 24.2 %)": residual of a constant of time on the runs that it is fitted to.
 std::string residual_text(const experiment::FittedConstant& c) {
-  if (c.what == experiment::Constant::reserved_memory) return "";
-  const char* other = c.what == experiment::Constant::host_launch ? "kernels" : "host_launch";
+  if (c.what == experiment::ClusterConstant::reserved_memory) return "";
+  const char* other = c.what == experiment::ClusterConstant::host_launch ? "kernels" : "host_launch";
   return fmt::format(", {} off them", core::show_share(c.residual)) +
          (c.rejected ? fmt::format(" ({}: {})", other, core::show_share(*c.rejected)) : "");
 }
@@ -49,7 +49,7 @@ std::string constants_text(const experiment::FittedRung& rung) {
   return out;
 }
 
-std::string left_out_text(const experiment::Against& found) {
+std::string left_out_text(const experiment::PublishedComparison& found) {
   std::string out;
   for (const auto& [what, runs] : found.left_out)
     out += fmt::format("{} run{} left out: {}\n", runs, runs == 1 ? "" : "s", what);
@@ -57,11 +57,11 @@ std::string left_out_text(const experiment::Against& found) {
 }
 
 std::string coverage_text(const char* of, const std::vector<experiment::SetCoverage>& coverage,
-                          const report::Screen& screen) {
+                          const report::ScreenLimits& screen) {
   if (coverage.empty()) return "";
   std::vector<report::Column> columns = {{of}};
   for (std::size_t o = 0; o < cost::kOrigins; ++o)
-    columns.push_back({std::string(name(static_cast<cost::Origin>(o))), report::Align::right});
+    columns.push_back({std::string(name(static_cast<cost::TimeOrigin>(o))), report::Align::right});
   report::Table table(columns);
   for (const experiment::SetCoverage& set : coverage) {
     std::vector<std::string> cells = {set.set};
@@ -72,14 +72,15 @@ std::string coverage_text(const char* of, const std::vector<experiment::SetCover
 }
 
 /// By title, those that have constants.
-std::vector<std::pair<const char*, const experiment::FittedRung*>> fitted(const experiment::Against& found) {
+std::vector<std::pair<const char*, const experiment::FittedRung*>> fitted(
+    const experiment::PublishedComparison& found) {
   std::vector<std::pair<const char*, const experiment::FittedRung*>> out = {{kWithTime, &found.time},
                                                                             {kWithMemory, &found.memory}};
   std::erase_if(out, [](const auto& rung) { return rung.second->constants.empty(); });
   return out;
 }
 
-std::string text(const experiment::Against& found, const report::Screen& screen) {
+std::string text(const experiment::PublishedComparison& found, const report::ScreenLimits& screen) {
   std::string out = coverage_text("compute time of", found.coverage, screen) +
                     coverage_text("collectives of", found.collectives, screen);
   if (!found.as_stated.empty())
@@ -96,7 +97,7 @@ std::string text(const experiment::Against& found, const report::Screen& screen)
   return left_out.empty() ? out : out + "\n" + left_out;
 }
 
-report::Rungs rungs(const experiment::Against& found) {
+report::Rungs rungs(const experiment::PublishedComparison& found) {
   report::Rungs out = {{kAsStated, found.as_stated}};
   if (!found.unmeasured.empty()) out.emplace_back(kUnmeasured, found.unmeasured);
   for (const auto& [title, rung] : fitted(found)) out.emplace_back(title, rung->predictions);
@@ -137,16 +138,17 @@ void AgainstFlags::add(CLI::App& command) {
 }
 
 core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, const std::string& folder,
-                           const std::string& budget, const report::Screen& screen, const Session& session) {
+                           const std::string& budget, const report::ScreenLimits& screen,
+                           const CommandContext& session) {
   const auto runs = report::parse_published_runs(core::read_file(flags.runs), flags.runs);
-  const Budget limit(budget, session.stop());
+  const TimeBudget limit(budget, session.stop());
   experiment::AgainstOptions options;
   options.clusters = flags.clusters;
   options.framework = flags.framework;
   options.allow_foreign = costs.allow_foreign;
   options.progress = AgainstProgress();
   const auto model = experiment::load_costs(costs.file);
-  const experiment::Against found =
+  const experiment::PublishedComparison found =
       core::naming(flags.runs, [&] { return experiment::against(runs, *model, options, limit.stop()); });
   for (const auto& [line, doubt] : found.doubts) warn(fmt::format("{}:{}: {}", flags.runs, line, doubt));
   print_page(text(found, screen), screen);

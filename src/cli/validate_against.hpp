@@ -18,6 +18,7 @@ struct AgainstFlags {
 /// Prints and, where `folder` is given, writes errors.csv, predictions.csv, table.txt and provenance.json
 /// there.
 core::ExitCode run_against(const AgainstFlags& flags, const CostFlags& costs, const std::string& folder,
-                           const std::string& budget, const report::Screen& screen, const Session& session);
+                           const std::string& budget, const report::ScreenLimits& screen,
+                           const CommandContext& session);
 
 }  // namespace penstock::cli

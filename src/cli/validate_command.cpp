@@ -42,11 +42,11 @@ class PlanningProgress {
   }
 
  private:
-  struct Said {
+  struct LastLine {
     std::mutex mutex;
     std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
   };
-  std::shared_ptr<Said> said_ = std::make_shared<Said>();
+  std::shared_ptr<LastLine> said_ = std::make_shared<LastLine>();
 };
 
 void show(const experiment::ValidateProgress& p) {
@@ -79,7 +79,7 @@ core::ExitCode exit_code(const experiment::ValidateOutcome& outcome, bool over) 
                                       : core::ExitCode::done;
 }
 
-core::ExitCode run(const ValidateFlags& flags, const Session& session) {
+core::ExitCode run(const ValidateFlags& flags, const CommandContext& session) {
   const ThreadLimit limit(flags.threads);
   if (flags.against.runs.empty() == flags.file.empty())
     throw core::Error(core::ExitCode::usage, "give an experiment file or --against RUNS.csv");
@@ -89,7 +89,7 @@ core::ExitCode run(const ValidateFlags& flags, const Session& session) {
   if (!flags.against.runs.empty())
     return run_against(flags.against, flags.costs, flags.folder, flags.budget, flags.wide.screen(), session);
   const experiment::Spec spec = experiment::load_spec(flags.file);
-  const Budget budget(flags.budget, session.stop());
+  const TimeBudget budget(flags.budget, session.stop());
   const auto costs = load_costs(flags, spec, budget.stop());
   experiment::ValidateOptions options;
   options.folder = flags.folder.empty() ? "out/" + spec.name : flags.folder;
@@ -100,7 +100,7 @@ core::ExitCode run(const ValidateFlags& flags, const Session& session) {
   options.stamp = [&session](report::ReplayRow& row) { stamp(row, session); };
   options.only = flags.only;
   options.planned = PlanningProgress();
-  std::optional<Heartbeat> heartbeat;
+  std::optional<ProgressReporter> heartbeat;
   options.began = [&](const std::string& plan) { heartbeat.emplace(plan, "replaying for"); };
   options.progress = [&](const experiment::ValidateProgress& p) {
     heartbeat.reset();
@@ -109,7 +109,7 @@ core::ExitCode run(const ValidateFlags& flags, const Session& session) {
   const auto outcome = experiment::validate(spec, *costs, options, budget.stop());
   heartbeat.reset();
   const bool over = outcome.interrupted && budget.over();
-  const report::Screen screen = flags.wide.screen();
+  const report::ScreenLimits screen = flags.wide.screen();
   print_page(report::replay_table(outcome.table, screen), screen);
   const char* how = over ? "The budget is over" : outcome.interrupted ? "Interrupted" : "Done";
   say(fmt::format(
@@ -153,7 +153,8 @@ void add_validate(CLI::App& app, Action& action) {
   add_budget(*command, flags->budget);
   add_threads(*command, flags->threads);
   flags->wide.add(*command);
-  command->callback([flags, &action] { action = [flags](const Session& s) { return run(*flags, s); }; });
+  command->callback(
+      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }
 
 }  // namespace penstock::cli

@@ -46,7 +46,7 @@ Cluster::Cluster(std::string name, std::vector<DeviceType> types, std::vector<De
     if (link.from == link.to || !(link.bandwidth.value() > 0))
       throw core::BadInput(
           fmt::format("cluster {}: a link joins a point to itself or has no bandwidth", name_));
-  routes_ = std::make_shared<const Routes>(points_.size(), links_);
+  routes_ = std::make_shared<const RouteFinder>(points_.size(), links_);
   if (const auto gap = routes_->gap(devices_.size()))
     throw core::BadInput(fmt::format("cluster {}: there is no path from device {} to device {}", name_,
                                      gap->first, gap->second));
@@ -90,7 +90,7 @@ Cluster Cluster::first(int count) const {
   return part;
 }
 
-Cluster Cluster::run_by(const Runtime& runtime) const {
+Cluster Cluster::run_by(const FrameworkRuntime& runtime) const {
   Cluster out = *this;
   for (DeviceType& type : out.types_) type.runtime = runtime;
   return out;
@@ -103,7 +103,7 @@ Cluster Cluster::without_host_times() const {
 }
 
 Cluster Cluster::run_where_unstated(
-    const std::function<std::optional<Runtime>(const DeviceType&)>& runtime) const {
+    const std::function<std::optional<FrameworkRuntime>(const DeviceType&)>& runtime) const {
   Cluster out = *this;
   for (DeviceType& type : out.types_)
     if (!type.runtime) type.runtime = runtime(type);

@@ -18,7 +18,7 @@ using core::Yaml;
 constexpr std::int64_t kMostDevices = 16384;
 
 /// Content of the file: points are named while reading and numbered at the end.
-struct Draft {
+struct ClusterDraft {
   std::vector<DeviceType> types;
   std::map<std::string, std::size_t> type_index;
   std::vector<Device> devices;
@@ -47,7 +47,7 @@ core::Bytes device_memory(const Yaml& node) {
   return value;
 }
 
-Runtime read_runtime(const Yaml& named, const Yaml& type) {
+FrameworkRuntime read_runtime(const Yaml& named, const Yaml& type) {
   if (type.find("host_launch")) named.fail("host_launch says the same thing: give one of them");
   try {
     return runtime(named.text());
@@ -70,7 +70,8 @@ DeviceType read_type(const std::string& type_name, const Yaml& node) {
     if (!(type.overlap_slowdown >= 1 && type.overlap_slowdown <= 1000))
       slower->fail("expected a factor from 1 to 1000");
   }
-  if (const auto launch = node.find("host_launch")) type.runtime = Runtime{.per_kernel = launch->seconds()};
+  if (const auto launch = node.find("host_launch"))
+    type.runtime = FrameworkRuntime{.per_kernel = launch->seconds()};
   if (const auto named = node.find("runtime")) type.runtime = read_runtime(*named, node);
   if (const auto slower = node.find("kernel_slowdown")) {
     type.kernel_slowdown = slower->number();
@@ -94,7 +95,7 @@ DeviceType read_type(const std::string& type_name, const Yaml& node) {
   return type;
 }
 
-std::size_t type_named(const Draft& draft, const Yaml& node) {
+std::size_t type_named(const ClusterDraft& draft, const Yaml& node) {
   const auto found = draft.type_index.find(node.text());
   if (found != draft.type_index.end()) return found->second;
   std::vector<std::string> known;
@@ -102,7 +103,7 @@ std::size_t type_named(const Draft& draft, const Yaml& node) {
   node.fail(fmt::format("no such device type; {}", core::did_you_mean(node.text(), known)));
 }
 
-void add_cable(Draft& draft, const std::string& a, const std::string& b, const Yaml& node) {
+void add_cable(ClusterDraft& draft, const std::string& a, const std::string& b, const Yaml& node) {
   node.only({"bandwidth", "latency"});
   const auto bandwidth = positive_bandwidth(node.at("bandwidth"));
   const auto latency = node.at("latency").seconds();
@@ -110,13 +111,14 @@ void add_cable(Draft& draft, const std::string& a, const std::string& b, const Y
   draft.links.push_back({b, a, bandwidth, latency});
 }
 
-void add_device(Draft& draft, const std::string& device, std::size_t type, int node, const Yaml& place) {
+void add_device(ClusterDraft& draft, const std::string& device, std::size_t type, int node,
+                const Yaml& place) {
   if (draft.switch_index.contains(device) || !draft.device_index.emplace(device, draft.devices.size()).second)
     place.fail(fmt::format("the name '{}' is taken twice", device));
   draft.devices.push_back({type, node});
 }
 
-void add_rails(Draft& draft, const std::string& hub, std::int64_t devices, const Yaml& cable) {
+void add_rails(ClusterDraft& draft, const std::string& hub, std::int64_t devices, const Yaml& cable) {
   for (std::int64_t d = 0; d < devices; ++d) {
     const std::string rail = fmt::format("rail{}", d);
     draft.switch_index.emplace(rail, draft.switch_index.size());
@@ -126,7 +128,7 @@ void add_rails(Draft& draft, const std::string& hub, std::int64_t devices, const
 
 /// Reads a node. Its devices connect to one switch, and that switch to the network. With rails, each device
 /// also connects to the network's switch of its number.
-void read_nodes(Draft& draft, const Yaml& node, int& node_count) {
+void read_nodes(ClusterDraft& draft, const Yaml& node, int& node_count) {
   node.only({"count", "device", "devices", "link", "uplink", "rails"});
   const auto rails = node.find("rails");
   const bool on_rails = rails && rails->flag();
@@ -152,7 +154,7 @@ void read_nodes(Draft& draft, const Yaml& node, int& node_count) {
   }
 }
 
-void read_machine(Draft& draft, const Yaml& node, int& node_count) {
+void read_machine(ClusterDraft& draft, const Yaml& node, int& node_count) {
   node.only({"name", "device", "node"});
   const auto host = node.find("node");
   add_device(draft, node.at("name").text(), type_named(draft, node.at("device")),
@@ -160,7 +162,7 @@ void read_machine(Draft& draft, const Yaml& node, int& node_count) {
   if (draft.devices.size() > kMostDevices) node.fail(fmt::format("more than {} devices", kMostDevices));
 }
 
-void read_link(Draft& draft, const Yaml& node) {
+void read_link(ClusterDraft& draft, const Yaml& node) {
   node.only({"from", "to", "bandwidth", "latency", "both_ways"});
   for (const char* end : {"from", "to"}) {
     const std::string point = node.at(end).text();
@@ -176,9 +178,10 @@ void read_link(Draft& draft, const Yaml& node) {
   if (!both || both->flag()) draft.links.push_back({to, from, bandwidth, latency});
 }
 
-/// Draft::links with numbered points, and look-ups by name.
+/// ClusterDraft::links with numbered points, and look-ups by name.
 struct NumberedLinks {
-  explicit NumberedLinks(const Draft& draft) : points(draft.devices.size() + draft.switch_index.size()) {
+  explicit NumberedLinks(const ClusterDraft& draft)
+      : points(draft.devices.size() + draft.switch_index.size()) {
     for (const auto& [point, index] : draft.device_index) number(point, index);
     for (const auto& [point, index] : draft.switch_index) number(point, draft.devices.size() + index);
     for (const auto& link : draft.links) {
@@ -255,7 +258,7 @@ std::vector<GivenRoute> read_routes(const NumberedLinks& numbered, std::size_t d
   return out;
 }
 
-Cluster finish(const Yaml& root, const Draft& draft) {
+Cluster finish(const Yaml& root, const ClusterDraft& draft) {
   NumberedLinks numbered(draft);
   const auto routes = read_routes(numbered, draft.devices.size(), root);
   const std::string cluster_name = root.at("name").text();
@@ -269,7 +272,7 @@ Cluster finish(const Yaml& root, const Draft& draft) {
 
 Cluster read(const Yaml& root) {
   root.only({"name", "device_types", "nodes", "machines", "switches", "links", "routes"});
-  Draft draft;
+  ClusterDraft draft;
   int node_count = 0;
   for (const auto& [type_name, node] : root.at("device_types").entries()) {
     draft.type_index.emplace(type_name, draft.types.size());

@@ -37,36 +37,36 @@ CollectiveTimes::CollectiveTimes(std::vector<CollectiveTime> rows) : rows_(std::
     }
 }
 
-CollectiveTimes::Found CollectiveTimes::along(const Curve& curve, double bytes) {
+CollectiveTimes::LookupResult CollectiveTimes::along(const Curve& curve, double bytes) {
   const auto above = curve.lower_bound(bytes - kSame);
   if (above == curve.end()) {
     const auto& [last, seconds] = *curve.rbegin();
-    return {core::Seconds(std::exp(seconds + bytes - last)), Reach::extrapolated};
+    return {core::Seconds(std::exp(seconds + bytes - last)), LookupReach::extrapolated};
   }
   if (std::abs(above->first - bytes) < kSame)
-    return {core::Seconds(std::exp(above->second)), Reach::measured};
-  if (above == curve.begin()) return {core::Seconds(std::exp(above->second)), Reach::extrapolated};
+    return {core::Seconds(std::exp(above->second)), LookupReach::measured};
+  if (above == curve.begin()) return {core::Seconds(std::exp(above->second)), LookupReach::extrapolated};
   const auto below = std::prev(above);
   const double share = (bytes - below->first) / (above->first - below->first);
   return {core::Seconds(std::exp(below->second + share * (above->second - below->second))),
-          Reach::interpolated};
+          LookupReach::interpolated};
 }
 
-std::optional<CollectiveTimes::Found> CollectiveTimes::find(CollectiveKind kind, std::int64_t ranks,
-                                                            core::Bytes bytes) const {
+std::optional<CollectiveTimes::LookupResult> CollectiveTimes::find(CollectiveKind kind, std::int64_t ranks,
+                                                                   core::Bytes bytes) const {
   const auto& curves = curves_[static_cast<std::size_t>(kind)];
   const double at = std::log(static_cast<double>(ranks)), size = std::log(static_cast<double>(bytes.value()));
   const auto above = curves.lower_bound(at - kSame);
   if (above == curves.end() || bytes.value() <= 0) return {};
-  const Found upper = along(above->second, size);
+  const LookupResult upper = along(above->second, size);
   if (std::abs(above->first - at) < kSame) return upper;
   if (above == curves.begin()) return {};
   const auto below = std::prev(above);
-  const Found lower = along(below->second, size);
+  const LookupResult lower = along(below->second, size);
   const double share = (at - below->first) / (above->first - below->first),
                low = std::log(lower.time.value()), high = std::log(upper.time.value());
-  return Found{core::Seconds(std::exp(low + share * (high - low))),
-               std::max({Reach::interpolated, lower.reach, upper.reach})};
+  return LookupResult{core::Seconds(std::exp(low + share * (high - low))),
+                      std::max({LookupReach::interpolated, lower.reach, upper.reach})};
 }
 
 }  // namespace penstock::cluster

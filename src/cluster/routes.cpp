@@ -8,13 +8,13 @@
 
 namespace penstock::cluster {
 
-Routes::Routes(std::size_t points, const std::vector<Link>& links) : holds_(points) {
+RouteFinder::RouteFinder(std::size_t points, const std::vector<Link>& links) : holds_(points) {
   for (const Link& link : links) links_.push_back({link.from, link.to});
   hang_trees();
   number_core();
 }
 
-void Routes::hang_trees() {
+void RouteFinder::hang_trees() {
   // [point] neighbours that are left, each with the first listed link to it.
   std::vector<std::map<std::size_t, std::size_t>> next(holds_.size());
   for (std::size_t l = 0; l < links_.size(); ++l) next[links_[l].from].emplace(links_[l].to, l);
@@ -54,7 +54,7 @@ void Routes::hang_trees() {
   }
 }
 
-void Routes::number_core() {
+void RouteFinder::number_core() {
   std::size_t count = 0;
   for (std::size_t p = 0; p < holds_.size(); ++p)
     if (holds_[p].depth == 0) holds_[p].core_index = count++;
@@ -62,7 +62,7 @@ void Routes::number_core() {
   incoming_.resize(count);
   place_.resize(links_.size());
   for (std::size_t l = 0; l < links_.size(); ++l) {
-    const Hold &from = holds_[links_[l].from], &to = holds_[links_[l].to];
+    const TreePosition &from = holds_[links_[l].from], &to = holds_[links_[l].to];
     if (from.depth > 0 || to.depth > 0) continue;
     outgoing_[from.core_index].push_back(l);
     place_[l] = static_cast<std::uint32_t>(incoming_[to.core_index].size());
@@ -78,7 +78,7 @@ void Routes::number_core() {
   made_ = std::make_unique<std::once_flag[]>(count);  // NOLINT(modernize-avoid-c-arrays)
 }
 
-Routes::LastLinks Routes::search(std::size_t root, bool backward) const {
+RouteFinder::LastLinks RouteFinder::search(std::size_t root, bool backward) const {
   LastLinks last(outgoing_.size(), -1);
   std::deque<std::size_t> frontier{root};
   while (!frontier.empty()) {
@@ -95,30 +95,30 @@ Routes::LastLinks Routes::search(std::size_t root, bool backward) const {
   return last;
 }
 
-const Routes::Row& Routes::row(std::size_t root) const {
+const RouteFinder::RouteRow& RouteFinder::row(std::size_t root) const {
   const std::size_t index = holds_[root].core_index;
   std::call_once(made_[index], [&] { rows_[index] = packed(search(root, false)); });
   return rows_[index];
 }
 
-Routes::Row Routes::packed(const LastLinks& last) const {
+RouteFinder::RouteRow RouteFinder::packed(const LastLinks& last) const {
   Places places;
   places.reserve(last.size());
   for (std::size_t p = 0; p < last.size(); ++p)
     places.push_back(last[p] < 0 || wide_of_[p] >= 0
                          ? kNone
                          : static_cast<std::uint8_t>(place_[static_cast<std::size_t>(last[p])]));
-  Row out = shared(std::move(places));
+  RouteRow out = shared(std::move(places));
   out.many.reserve(wide_.size());
   for (const std::size_t p : wide_) out.many.push_back(last[p]);
   return out;
 }
 
-Routes::Row Routes::shared(Places places) const {
+RouteFinder::RouteRow RouteFinder::shared(Places places) const {
   // Number of shared lists to compare with; a similar list differs in at most one of kAlike points.
   constexpr std::size_t kMostLooked = 64, kAlike = 32;
   const std::lock_guard lock(mutex_);
-  Row out;
+  RouteRow out;
   for (std::size_t i = 0; i < std::min(kMostLooked, places_.size()); ++i) {
     out.shared = &places_[i];
     out.other.clear();
@@ -129,7 +129,7 @@ Routes::Row Routes::shared(Places places) const {
   return {&places_.emplace_back(std::move(places)), {}, {}};
 }
 
-std::int32_t Routes::last_link(const Row& row, std::size_t point) const {
+std::int32_t RouteFinder::last_link(const RouteRow& row, std::size_t point) const {
   const std::size_t index = holds_[point].core_index;
   if (wide_of_[index] >= 0) return row.many[static_cast<std::size_t>(wide_of_[index])];
   const auto other = std::ranges::lower_bound(row.other, static_cast<std::uint32_t>(index), {},
@@ -139,7 +139,7 @@ std::int32_t Routes::last_link(const Row& row, std::size_t point) const {
   return place == kNone ? -1 : static_cast<std::int32_t>(incoming_[index][place]);
 }
 
-std::vector<std::size_t> Routes::between(std::size_t from, std::size_t to) const {
+std::vector<std::size_t> RouteFinder::between(std::size_t from, std::size_t to) const {
   std::vector<std::size_t> links, down;
   // The deeper end climbs until both ends meet or both are in the core.
   while (from != to && holds_[from].depth + holds_[to].depth > 0) {
@@ -152,7 +152,7 @@ std::vector<std::size_t> Routes::between(std::size_t from, std::size_t to) const
     }
   }
   if (from != to) {
-    const Row& last = row(from);
+    const RouteRow& last = row(from);
     for (std::size_t point = to; point != from; point = links_[down.back()].from) {
       const std::int32_t link = last_link(last, point);
       core::require(link >= 0, "a way leads between two devices");
@@ -163,17 +163,17 @@ std::vector<std::size_t> Routes::between(std::size_t from, std::size_t to) const
   return links;
 }
 
-bool Routes::reaches(std::size_t from, std::size_t to) const {
+bool RouteFinder::reaches(std::size_t from, std::size_t to) const {
   const std::size_t a = holds_[from].root, b = holds_[to].root;
   return a == b || last_link(row(a), b) >= 0;
 }
 
-std::optional<std::pair<std::size_t, std::size_t>> Routes::gap(std::size_t count) const {
+std::optional<std::pair<std::size_t, std::size_t>> RouteFinder::gap(std::size_t count) const {
   // All points reach each other if the first reaches all and all reach the first.
   const std::size_t first = holds_[0].root;
   const LastLinks to = search(first, false), from = search(first, true);
   const auto both_ways = [&](std::size_t p) {
-    const Hold& root = holds_[holds_[p].root];
+    const TreePosition& root = holds_[holds_[p].root];
     return holds_[p].root == first || (to[root.core_index] >= 0 && from[root.core_index] >= 0);
   };
   std::size_t p = 0;

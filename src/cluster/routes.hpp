@@ -18,20 +18,20 @@ namespace penstock::cluster {
 /// repeatedly: they form trees, where a path is a climb, and n points of a tree need no table. The remaining
 /// points are the core. Each core point is searched breadth first when a path first needs it. Safe to use
 /// from many threads.
-class Routes {
+class RouteFinder {
  public:
-  Routes(std::size_t points, const std::vector<Link>& links);
+  RouteFinder(std::size_t points, const std::vector<Link>& links);
   /// Returns links in order of travel. Throws std::logic_error if there is no path. Precondition: from != to.
   std::vector<std::size_t> between(std::size_t from, std::size_t to) const;
   /// Returns the first pair of the points 0 to count - 1 without a path from one to the other.
   std::optional<std::pair<std::size_t, std::size_t>> gap(std::size_t count) const;
 
  private:
-  struct Ends {
+  struct LinkEnds {
     std::size_t from = 0, to = 0;  ///< points
   };
   /// Position of a point in its tree.
-  struct Hold {
+  struct TreePosition {
     std::size_t parent = 0;      ///< parent point; a core point is its own parent
     std::size_t up = 0;          ///< link to the parent
     std::size_t down = 0;        ///< link from the parent
@@ -45,7 +45,7 @@ class Routes {
   static constexpr std::uint8_t kNone = 255;
   /// Paths from devices with equal positions in equal nodes differ in few last links, so rows share one list
   /// and store the differences.
-  struct Row {
+  struct RouteRow {
     const Places* shared = nullptr;
     std::vector<std::pair<std::uint32_t, std::uint8_t>>
         other;                       ///< differing points, ascending, and their places
@@ -54,22 +54,22 @@ class Routes {
 
   void hang_trees();
   void number_core();
-  const Row& row(std::size_t root) const;
-  Row packed(const LastLinks& last) const;
+  const RouteRow& row(std::size_t root) const;
+  RouteRow packed(const LastLinks& last) const;
   /// Returns the first stored list that is nearly equal; stores and returns `places` if there is none.
-  Row shared(Places places) const;
+  RouteRow shared(Places places) const;
   /// Last link to a core point; -1: no path
-  std::int32_t last_link(const Row& row, std::size_t point) const;
+  std::int32_t last_link(const RouteRow& row, std::size_t point) const;
   LastLinks search(std::size_t root, bool backward) const;
   bool reaches(std::size_t from, std::size_t to) const;
 
-  std::vector<Ends> links_;
-  std::vector<Hold> holds_;                                    ///< [point]
+  std::vector<LinkEnds> links_;
+  std::vector<TreePosition> holds_;                            ///< [point]
   std::vector<std::vector<std::size_t>> outgoing_, incoming_;  ///< [core point] links within the core
   std::vector<std::uint32_t> place_;                ///< [link] index among the links that lead to its point
   std::vector<std::size_t> wide_;                   ///< core points with more links than a byte can number
   std::vector<std::int32_t> wide_of_;               ///< [core point] index into wide_; -1: not in it
-  mutable std::vector<Row> rows_;                   ///< [core point] computed on first use
+  mutable std::vector<RouteRow> rows_;              ///< [core point] computed on first use
   mutable std::unique_ptr<std::once_flag[]> made_;  // NOLINT(modernize-avoid-c-arrays): flags do not move
   mutable std::mutex mutex_;
   mutable std::deque<Places> places_;  ///< lists that rows share; a deque keeps their addresses

@@ -88,7 +88,7 @@ const NamedRuntime& usual_runtime() {
   return runtimes().front();
 }
 
-Runtime runtime(std::string_view text) {
+FrameworkRuntime runtime(std::string_view text) {
   if (text.ends_with(kPerKernel)) return {.per_kernel = each(text, kPerKernel)};
   if (text.ends_with(kPerTask)) return {.per_task = each(text, kPerTask)};
   // torch.compile fuses element-wise kernels, and generated code launches the rest without PyTorch's
@@ -98,7 +98,7 @@ Runtime runtime(std::string_view text) {
   std::vector<std::string> known;
   for (const NamedRuntime& named : runtimes()) {
     if (named.name == name && (!compiled || named.runtime.per_kernel > Seconds(0)))
-      return compiled ? Runtime{.memory = named.runtime.memory} : named.runtime;
+      return compiled ? FrameworkRuntime{.memory = named.runtime.memory} : named.runtime;
     known.push_back(named.name);
   }
   throw core::BadInput(

@@ -26,7 +26,7 @@ std::optional<int> take_number(std::string_view& text) {
 
 bool is_known(std::string_view name) {
   return std::ranges::any_of(
-      rented(), [name](const Rented& each) { return core::lower_case(std::string(each.name)) == name; });
+      rented(), [name](const RentedGpu& each) { return core::lower_case(std::string(each.name)) == name; });
 }
 
 /// Splits "h100x32" into "h100" and 32. Names may contain an x themselves, as mi300x and rtx4090 do.
@@ -58,7 +58,7 @@ std::string hint_at(std::string_view name) {
   if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) && name.find('x') != name.npos)
     return "write the GPUs of a node first and the nodes last, as in 8xH100x2";
   const std::string given = squeezed(name);
-  for (const Rented& each : rented()) {
+  for (const RentedGpu& each : rented()) {
     const std::string known = squeezed(each.name);
     if (!given.empty() && (known == given || (given.size() > 3 && known.ends_with(given))))
       return fmt::format("did you mean {}?", each.name);
@@ -68,9 +68,9 @@ std::string hint_at(std::string_view name) {
 
 /// A GPU with a letter more or less is another GPU: the error suggests no such spelling, but names the sizes of
 /// that GPU.
-const Rented& rented_named(std::string_view name, std::string_view text) {
+const RentedGpu& rented_named(std::string_view name, std::string_view text) {
   std::vector<std::string_view> known, sizes;
-  for (const Rented& each : rented()) {
+  for (const RentedGpu& each : rented()) {
     if (core::lower_case(std::string(each.name)) == name) return each;
     known.push_back(each.name);
     if (!name.empty() && core::lower_case(std::string(each.name)).starts_with(std::string(name) + "-"))
@@ -97,8 +97,8 @@ void check(const ShortForm& form, std::string_view text) {
 
 }  // namespace
 
-const std::vector<Rented>& rented() {
-  static const std::vector<Rented> all = {
+const std::vector<RentedGpu>& rented() {
+  static const std::vector<RentedGpu> all = {
       {"V100-16", "v100",
        "{memory: 16GiB, memory_bandwidth: 900GB/s, multiprocessors: 80, launch_overhead: 5us, price: 3.06,\n"
        "         peak: {fp32: 15.7TFLOP/s, fp16: 125TFLOP/s}}",
@@ -282,7 +282,7 @@ std::optional<ShortForm> parse_short_form(std::string_view text) {
 }
 
 std::string to_yaml(const ShortForm& form, std::string_view name) {
-  const Rented& of = *form.type;
+  const RentedGpu& of = *form.type;
   const int uplink = form.rails ? of.adapter : of.adapter * form.devices;
   return fmt::format(
       "# {} x {} x {}. {}.\n# {}.\nname: {}\ndevice_types:\n  {}: {}\nnodes:\n"

@@ -33,7 +33,7 @@ constexpr GpuLinks kGpuLinks[] = {
 /// AMD's.
 constexpr double kBetweenCpus = 16e9;
 
-const GpuLinks& links_of(const Rented& device, const std::string& file) {
+const GpuLinks& links_of(const RentedGpu& device, const std::string& file) {
   const auto found = std::ranges::find(kGpuLinks, device.type, &GpuLinks::type);
   if (found == std::end(kGpuLinks))
     throw core::BadInput({file, 0, ""}, fmt::format("{} is no NVIDIA GPU, as this topology's devices are; "
@@ -251,7 +251,7 @@ class TopologyWriter {
 
 /// Hosts without a topology: runs of equal hosts, as in the short form.
 std::string as_usual_nodes(const ListedCluster& cluster) {
-  const Rented& device = *cluster.device;
+  const RentedGpu& device = *cluster.device;
   std::string out = "nodes:\n";
   for (std::size_t first = 0; first < cluster.hosts.size();) {
     std::size_t end = first;

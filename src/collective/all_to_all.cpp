@@ -3,7 +3,7 @@
 namespace penstock::collective {
 
 std::vector<Message> all_to_all(std::size_t members, std::int64_t bytes) {
-  Messages out(members);
+  MessageRounds out(members);
   const auto n = static_cast<std::int64_t>(members);
   for (std::size_t step = 1; step < members; ++step) {
     for (std::size_t i = 0; i < members; ++i) {

@@ -25,7 +25,7 @@ const Algorithm& cheapest(const cluster::Cluster& cluster, Group group, core::By
   double least = 0;
   for (const Algorithm& each : algorithms()) {
     if (each.closed_form == nullptr || !each.fits(cluster, group)) continue;
-    const double time = each.closed_form(cluster, group, Passes::two, {}).at(bytes);
+    const double time = each.closed_form(cluster, group, PassCount::two, {}).at(bytes);
     if (best == nullptr || time < least) best = &each, least = time;
   }
   return *best;

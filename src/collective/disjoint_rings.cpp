@@ -55,11 +55,11 @@ CableWeights channels_of(const CableMatrix& cables, double unit) {
 }
 
 /// Time of a step of these rings, which have equal shares of the bytes.
-Affine step_of(const CableMatrix& cables, const std::vector<Members>& rings) {
+AffineTime step_of(const CableMatrix& cables, const std::vector<Members>& rings) {
   std::map<std::pair<std::size_t, std::size_t>, double> sent;  // {from, to}: rings over the cable
   for (const Members& ring : rings)
     for (std::size_t i = 0; i < ring.size(); ++i) sent[{ring[i], ring[(i + 1) % ring.size()]}] += 1;
-  Affine out;
+  AffineTime out;
   for (const auto& [ends, count] : sent) {
     const double share = count / static_cast<double>(rings.size());
     out.per_byte = std::max(out.per_byte, share / cables.bandwidth[ends.first][ends.second]);
@@ -85,7 +85,8 @@ std::set<double, std::greater<>> units_of(const CableMatrix& cables) {
 }
 
 /// One pass of all rings at once: a reduce-scatter, or with `offset` 1 an all-gather behind it.
-void rings_pass(Messages& out, const std::vector<Members>& rings, std::int64_t bytes, std::size_t offset) {
+void rings_pass(MessageRounds& out, const std::vector<Members>& rings, std::int64_t bytes,
+                std::size_t offset) {
   const Members all = everybody(rings.front().size());
   for (std::size_t step = 0; step + 1 < all.size(); ++step) {
     send_step(out, rings, all, bytes, offset, step);
@@ -99,13 +100,13 @@ bool have_rings(const cluster::Cluster& cluster, Group group) {
 
 /// Groups that run at once share no device. So they share no cable between members either, and other users of
 /// the links do not count.
-Affine group_time(const cluster::Cluster& cluster, Group group, Passes passes, const Crowd&) {
+AffineTime group_time(const cluster::Cluster& cluster, Group group, PassCount passes, const Crowd&) {
   return rings_time(disjoint_rings(cluster, group), passes);
 }
 
 std::vector<Message> rings_messages(const cluster::Cluster& cluster, Group group, std::int64_t bytes) {
   const std::vector<Members> rings = disjoint_rings(cluster, group).rings;
-  Messages out(group.size());
+  MessageRounds out(group.size());
   rings_pass(out, rings, bytes, 0);
   rings_pass(out, rings, bytes, 1);
   return out.take();
@@ -113,8 +114,8 @@ std::vector<Message> rings_messages(const cluster::Cluster& cluster, Group group
 
 }  // namespace
 
-void send_step(Messages& out, const std::vector<Members>& rings, const Members& members, std::int64_t bytes,
-               std::size_t offset, std::size_t step) {
+void send_step(MessageRounds& out, const std::vector<Members>& rings, const Members& members,
+               std::int64_t bytes, std::size_t offset, std::size_t step) {
   const std::size_t n = members.size();
   std::map<std::pair<std::size_t, std::size_t>, std::int64_t> sent;
   for (std::size_t r = 0; r < rings.size(); ++r)
@@ -134,7 +135,7 @@ std::int64_t reduced_bytes(const std::vector<Members>& rings, std::int64_t bytes
   return out;
 }
 
-Affine rings_time(const DisjointRings& found, Passes passes) {
+AffineTime rings_time(const DisjointRings& found, PassCount passes) {
   const double r = static_cast<double>(found.rings.front().size()), rounds = static_cast<int>(passes);
   return {rounds * (r - 1) * found.step.latency, rounds * (r - 1) / r * found.step.per_byte};
 }
@@ -152,7 +153,7 @@ DisjointRings disjoint_rings(const cluster::Cluster& cluster, Group group) {
     if (unit * min_cut(channels) <= best.bandwidth() * kMore) continue;
     std::vector<Members> rings = both_ways(disjoint_cycles(channels));
     if (rings.empty()) continue;
-    const Affine step = step_of(cables, rings);
+    const AffineTime step = step_of(cables, rings);
     if (1 / step.per_byte > best.bandwidth() * kMore) best.rings = std::move(rings), best.step = step;
   }
   return best;
@@ -160,10 +161,12 @@ DisjointRings disjoint_rings(const cluster::Cluster& cluster, Group group) {
 
 std::vector<Message> all_gather(const cluster::Cluster& cluster, Group group, std::int64_t bytes) {
   const DisjointRings found = disjoint_rings(cluster, group);
-  const auto ring_seconds = [&] { return ring_time(cluster, group, Passes::one, {}).at(core::Bytes(bytes)); };
-  if (found.rings.empty() || rings_time(found, Passes::one).at(core::Bytes(bytes)) >= ring_seconds())
+  const auto ring_seconds = [&] {
+    return ring_time(cluster, group, PassCount::one, {}).at(core::Bytes(bytes));
+  };
+  if (found.rings.empty() || rings_time(found, PassCount::one).at(core::Bytes(bytes)) >= ring_seconds())
     return all_gather(group.size(), bytes);
-  Messages out(group.size());
+  MessageRounds out(group.size());
   rings_pass(out, found.rings, bytes, 0);
   return out.take();
 }

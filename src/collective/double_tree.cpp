@@ -20,13 +20,13 @@ std::size_t other_parent(std::size_t i, std::size_t n) {
 }
 
 /// One tree, and the bytes that it sums.
-struct Tree {
+struct ReductionTree {
   std::vector<std::size_t> parent, depth;  ///< [member]; a root is its own parent
   std::int64_t bytes;
 };
 
-Tree tree(std::size_t n, std::size_t (*parent_of)(std::size_t, std::size_t), std::int64_t bytes) {
-  Tree out{{}, std::vector<std::size_t>(n), bytes};
+ReductionTree tree(std::size_t n, std::size_t (*parent_of)(std::size_t, std::size_t), std::int64_t bytes) {
+  ReductionTree out{{}, std::vector<std::size_t>(n), bytes};
   for (std::size_t i = 0; i < n; ++i) out.parent.push_back(parent_of(i, n));
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t at = i; out.parent[at] != at; at = out.parent[at]) ++out.depth[i];
@@ -35,13 +35,14 @@ Tree tree(std::size_t n, std::size_t (*parent_of)(std::size_t, std::size_t), std
 
 std::vector<Message> both_trees(const cluster::Cluster&, Group group, std::int64_t bytes) {
   const std::size_t n = group.size();
-  Messages out(n);
+  MessageRounds out(n);
   if (n < 2) return out.take();
-  const Tree trees[] = {tree(n, parent, part(bytes, 2, 0)), tree(n, other_parent, part(bytes, 2, 1))};
+  const ReductionTree trees[] = {tree(n, parent, part(bytes, 2, 0)),
+                                 tree(n, other_parent, part(bytes, 2, 1))};
   std::size_t deepest = 0;
-  for (const Tree& each : trees) deepest = std::max(deepest, *std::ranges::max_element(each.depth));
+  for (const ReductionTree& each : trees) deepest = std::max(deepest, *std::ranges::max_element(each.depth));
   const auto level = [&](std::size_t depth, bool up) {
-    for (const Tree& each : trees)
+    for (const ReductionTree& each : trees)
       for (std::size_t i = 0; i < n; ++i)
         if (each.depth[i] == depth) out.send(up ? i : each.parent[i], up ? each.parent[i] : i, each.bytes);
     out.arrive();

@@ -5,14 +5,14 @@
 namespace penstock::collective {
 namespace {
 
-void swap_round(Messages& out, std::size_t count, std::size_t distance, std::int64_t bytes) {
+void swap_round(MessageRounds& out, std::size_t count, std::size_t distance, std::int64_t bytes) {
   for (std::size_t i = 0; i < count; ++i) out.send(i, i ^ distance, bytes);
   out.arrive();
 }
 
 std::vector<Message> halve_and_double(const cluster::Cluster&, Group group, std::int64_t bytes) {
   const std::size_t count = std::bit_floor(group.size());
-  Messages out(group.size());
+  MessageRounds out(group.size());
   // Members beyond a power of two fold into others first.
   for (std::size_t i = count; i < group.size(); ++i) out.send(i, i - count, bytes);
   out.arrive();

@@ -36,7 +36,7 @@ DisjointRings inner_rings(const cluster::Cluster& cluster, Group group, const st
     const auto devices = devices_of(group, node);
     DisjointRings here = disjoint_rings(cluster, devices);
     if (here.rings.empty() || (&node != &nodes.front() && here.rings != slowest.rings) ||
-        here.step.per_byte >= ring_time(cluster, devices, Passes::one, {}).per_byte *
+        here.step.per_byte >= ring_time(cluster, devices, PassCount::one, {}).per_byte *
                                   static_cast<double>(node.size()) / static_cast<double>(node.size() - 1))
       return {};
     if (here.step.per_byte > slowest.step.per_byte) slowest = std::move(here);
@@ -46,23 +46,23 @@ DisjointRings inner_rings(const cluster::Cluster& cluster, Group group, const st
 
 /// All local ranks form rings between the nodes at once and share each node's uplink. The step between nodes
 /// therefore moves `local` shards of bytes / local over it: as many bytes as one rank would.
-Affine nested_time(const cluster::Cluster& cluster, Group group, Passes passes, const Crowd& crowd) {
+AffineTime nested_time(const cluster::Cluster& cluster, Group group, PassCount passes, const Crowd& crowd) {
   const auto nodes = by_node(cluster, group);
   const DisjointRings rings = inner_rings(cluster, group, nodes);
-  Affine inside;
+  AffineTime inside;
   std::vector<core::DeviceId> leaders;
   for (const Members& node : nodes) {
-    const Affine here = rings.rings.empty() ? ring_time(cluster, devices_of(group, node), passes, crowd)
-                                            : rings_time(rings, passes);
+    const AffineTime here = rings.rings.empty() ? ring_time(cluster, devices_of(group, node), passes, crowd)
+                                                : rings_time(rings, passes);
     inside = {std::max(inside.latency, here.latency), std::max(inside.per_byte, here.per_byte)};
     leaders.push_back(group[node.front()]);
   }
-  const Affine between = ring_time(cluster, leaders, passes, crowd);
+  const AffineTime between = ring_time(cluster, leaders, passes, crowd);
   return {inside.latency + between.latency, inside.per_byte + between.per_byte};
 }
 
 /// Steps within all nodes at once: with `offset` 0 a reduce-scatter, with 1 an all-gather.
-void inside_nodes(Messages& out, const std::vector<Members>& nodes, const std::vector<Members>& rings,
+void inside_nodes(MessageRounds& out, const std::vector<Members>& nodes, const std::vector<Members>& rings,
                   std::int64_t bytes, std::size_t offset) {
   for (std::size_t step = 0; step + 1 < nodes.front().size(); ++step) {
     for (const Members& node : nodes) send_step(out, rings, node, bytes, offset, step);
@@ -71,7 +71,7 @@ void inside_nodes(Messages& out, const std::vector<Members>& nodes, const std::v
 }
 
 /// Steps of all rings of shards at once.
-void between_nodes(Messages& out, const std::vector<Members>& nodes, const std::vector<Members>& rings,
+void between_nodes(MessageRounds& out, const std::vector<Members>& nodes, const std::vector<Members>& rings,
                    std::int64_t bytes) {
   const std::size_t n = nodes.size(), local = nodes.front().size();
   for (std::size_t step = 0; step < 2 * (n - 1); ++step) {
@@ -88,7 +88,7 @@ std::vector<Message> nested_messages(const cluster::Cluster& cluster, Group grou
   const auto nodes = by_node(cluster, group);
   std::vector<Members> rings = inner_rings(cluster, group, nodes).rings;
   if (rings.empty()) rings = {everybody(nodes.front().size())};
-  Messages out(group.size());
+  MessageRounds out(group.size());
   inside_nodes(out, nodes, rings, bytes, 0);
   between_nodes(out, nodes, rings, bytes);
   inside_nodes(out, nodes, rings, bytes, 1);

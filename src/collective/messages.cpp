@@ -4,7 +4,7 @@
 
 namespace penstock::collective {
 
-void Messages::send(std::size_t from, std::size_t to, std::int64_t bytes) {
+void MessageRounds::send(std::size_t from, std::size_t to, std::int64_t bytes) {
   Message message{from, to, bytes, {}};
   for (const auto& [sender, last] : arrived_[from]) message.after.push_back(last);
   if (const auto own = arrived_[to].find(from); own != arrived_[to].end())
@@ -12,7 +12,7 @@ void Messages::send(std::size_t from, std::size_t to, std::int64_t bytes) {
   pending_.push_back(std::move(message));
 }
 
-void Messages::arrive() {
+void MessageRounds::arrive() {
   for (Message& message : pending_) {
     arrived_[message.to][message.from] = out_.size();
     out_.push_back(std::move(message));

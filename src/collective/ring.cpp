@@ -10,7 +10,7 @@ Members everybody(std::size_t n) {
   return out;
 }
 
-void ring_pass(Messages& out, const Members& ring, std::int64_t bytes, std::size_t offset) {
+void ring_pass(MessageRounds& out, const Members& ring, std::int64_t bytes, std::size_t offset) {
   const std::size_t n = ring.size();
   for (std::size_t step = 0; step + 1 < n; ++step) {
     for (std::size_t i = 0; i < n; ++i)
@@ -19,8 +19,8 @@ void ring_pass(Messages& out, const Members& ring, std::int64_t bytes, std::size
   }
 }
 
-Affine ring_time(const cluster::Cluster& cluster, Group group, Passes passes, const Crowd& crowd) {
-  Step step;
+AffineTime ring_time(const cluster::Cluster& cluster, Group group, PassCount passes, const Crowd& crowd) {
+  StepTime step;
   for (std::size_t i = 0; i < group.size(); ++i)
     step.include(cluster, cluster.route(group[i], group[(i + 1) % group.size()]), crowd);
   const double r = static_cast<double>(group.size()), rounds = static_cast<int>(passes);
@@ -29,7 +29,7 @@ Affine ring_time(const cluster::Cluster& cluster, Group group, Passes passes, co
 
 std::vector<Message> ring_messages(const cluster::Cluster&, Group group, std::int64_t bytes) {
   if (group.size() < 2) return {};
-  Messages out(group.size());
+  MessageRounds out(group.size());
   const Members all = everybody(group.size());
   // Reduce-scatter: member i ends with the sum of part i + 1.
   ring_pass(out, all, bytes, 0);
@@ -39,7 +39,7 @@ std::vector<Message> ring_messages(const cluster::Cluster&, Group group, std::in
 }
 
 std::vector<Message> all_gather(std::size_t members, std::int64_t bytes) {
-  Messages out(members);
+  MessageRounds out(members);
   ring_pass(out, everybody(members), bytes, 0);
   return out.take();
 }

@@ -12,18 +12,18 @@ inline std::int64_t part(std::int64_t bytes, std::size_t n, std::size_t i) {
   return nearly_equal_part(bytes, static_cast<std::int64_t>(n), static_cast<std::int64_t>(i));
 }
 /// A reduce-scatter or an all-gather: with `offset` 0 member i starts from part i, with 1 from the next one.
-void ring_pass(Messages& out, const Members& ring, std::int64_t bytes, std::size_t offset);
+void ring_pass(MessageRounds& out, const Members& ring, std::int64_t bytes, std::size_t offset);
 
-Affine ring_time(const cluster::Cluster& cluster, Group group, Passes passes, const Crowd& crowd);
+AffineTime ring_time(const cluster::Cluster& cluster, Group group, PassCount passes, const Crowd& crowd);
 std::vector<Message> ring_messages(const cluster::Cluster& cluster, Group group, std::int64_t bytes);
 
 /// One step of rings with equal shares of the bytes, between members[i] of the group for each index i in a ring.
 /// `offset` as in ring_pass. Parts between two members are one message.
-void send_step(Messages& out, const std::vector<Members>& rings, const Members& members, std::int64_t bytes,
-               std::size_t offset, std::size_t step);
+void send_step(MessageRounds& out, const std::vector<Members>& rings, const Members& members,
+               std::int64_t bytes, std::size_t offset, std::size_t step);
 /// Bytes of the sum that member `member` has after a reduce-scatter over the rings.
 std::int64_t reduced_bytes(const std::vector<Members>& rings, std::int64_t bytes, std::size_t member);
-Affine rings_time(const DisjointRings& found, Passes passes);
+AffineTime rings_time(const DisjointRings& found, PassCount passes);
 
 extern const Algorithm kRing, kTree, kHalvingDoubling, kHierarchical, kDoubleTree, kDisjointRings;
 

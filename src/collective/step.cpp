@@ -4,7 +4,7 @@
 
 namespace penstock::collective {
 
-void Step::include(const cluster::Cluster& cluster, const cluster::Route& route, const Crowd& crowd) {
+void StepTime::include(const cluster::Cluster& cluster, const cluster::Route& route, const Crowd& crowd) {
   latency = std::max(latency, route.latency.value());
   per_byte = std::max(per_byte, 1 / route.bandwidth.value());
   if (crowd.empty()) return;

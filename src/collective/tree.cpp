@@ -6,8 +6,8 @@ namespace penstock::collective {
 namespace {
 
 /// Closed form, for a tree in which member i's parent is (i - 1) / 2.
-Affine time(const cluster::Cluster& cluster, Group group, Passes, const Crowd& crowd) {
-  Step step;
+AffineTime time(const cluster::Cluster& cluster, Group group, PassCount, const Crowd& crowd) {
+  StepTime step;
   for (std::size_t i = 1; i < group.size(); ++i)
     step.include(cluster, cluster.route(group[i], group[(i - 1) / 2]), crowd);
   const double steps = 2.0 * static_cast<double>(std::bit_width(group.size() - 1));
@@ -18,7 +18,7 @@ std::vector<Message> messages(const cluster::Cluster&, Group group, std::int64_t
   const auto level = [](std::size_t i) { return static_cast<int>(std::bit_width(i + 1)); };
   const std::size_t n = group.size();
   const int deepest = level(n - 1);
-  Messages out(n);
+  MessageRounds out(n);
   for (int l = deepest; l > 1; --l) {  // sums go up
     for (std::size_t i = 1; i < n; ++i)
       if (level(i) == l) out.send(i, (i - 1) / 2, bytes);

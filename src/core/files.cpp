@@ -95,7 +95,7 @@ bool lives(pid_t id) {
 /// cannot be opened for reading.
 int sync_folder(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
-  Descriptor opened;
+  FileDescriptor opened;
   opened.value = uninterrupted(
       [&] { return open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (opened.value < 0) return errno == EACCES ? 0 : errno;
@@ -104,11 +104,11 @@ int sync_folder(const std::string& path) {
 
 }  // namespace
 
-Descriptor::~Descriptor() {
+FileDescriptor::~FileDescriptor() {
   if (value >= 0) close(value);
 }
 
-Temporary::~Temporary() {
+TemporaryFile::~TemporaryFile() {
   if (!path.empty()) std::remove(path.c_str());
 }
 
@@ -181,7 +181,7 @@ void write_file(const std::string& path, std::string_view content) {
 bool is_left_behind(const std::string& path) {
   const pid_t id = maker(fs::path(path).filename().string());
   if (id == 0 || lives(id)) return false;
-  Descriptor file;
+  FileDescriptor file;
   file.value = open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   // Locked by no process, on this machine or another
   return file.value >= 0 && flock(file.value, LOCK_EX | LOCK_NB) == 0;
@@ -227,7 +227,7 @@ std::string read_file(const std::string& path, std::size_t most) {
   const auto refuse = [&](const std::string& why) {
     throw BadInput("cannot read file '" + path + "': " + why);
   };
-  Descriptor file;
+  FileDescriptor file;
   file.value = uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
   struct stat about {};
   if (file.value < 0 || fstat(file.value, &about) != 0) refuse(reason(errno));

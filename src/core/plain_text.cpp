@@ -27,7 +27,7 @@ void check_plain_text(const std::string& text, const std::string& file) {
   for (std::string line; std::getline(in, line);) {
     ++number;
     if (line.find('\0') != std::string::npos || !is_utf8(line))
-      throw BadInput(Place{file, number, ""}, "the line is not UTF-8 text");
+      throw BadInput(InputPlace{file, number, ""}, "the line is not UTF-8 text");
   }
 }
 

@@ -10,33 +10,33 @@
 namespace penstock::core {
 namespace {
 
-struct Unit {
+struct UnitScale {
   std::string_view name;
   double scale;
 };
 
-constexpr Unit kTimeUnits[] = {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
-                               {"s", 1},      {"min", 60},  {"h", 3600}};
-constexpr Unit kByteUnits[] = {{"B", 1},           {"kB", 1e3},           {"MB", 1e6},
-                               {"GB", 1e9},        {"TB", 1e12},          {"KiB", 1024.0},
-                               {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
-constexpr Unit kBandwidthUnits[] = {
+constexpr UnitScale kTimeUnits[] = {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
+                                    {"s", 1},      {"min", 60},  {"h", 3600}};
+constexpr UnitScale kByteUnits[] = {{"B", 1},           {"kB", 1e3},           {"MB", 1e6},
+                                    {"GB", 1e9},        {"TB", 1e12},          {"KiB", 1024.0},
+                                    {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+constexpr UnitScale kBandwidthUnits[] = {
     {"B/s", 1},        {"kB/s", 1e3},        {"MB/s", 1e6},           {"GB/s", 1e9},     {"TB/s", 1e12},
     {"KiB/s", 1024.0}, {"MiB/s", 1048576.0}, {"GiB/s", 1073741824.0}, {"Mb/s", 1e6 / 8}, {"Gb/s", 1e9 / 8}};
-constexpr Unit kFlopUnits[] = {
+constexpr UnitScale kFlopUnits[] = {
     {"FLOP/s", 1}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}};
 
-constexpr Unit kShareUnits[] = {{"%", 0.01}};
+constexpr UnitScale kShareUnits[] = {{"%", 0.01}};
 
 /// Parses a number from 0 with its unit; at most `most` in the base unit.
 template <std::size_t N>
-std::optional<double> parse(std::string_view text, const Unit (&units)[N], double most) {
+std::optional<double> parse(std::string_view text, const UnitScale (&units)[N], double most) {
   double number = 0;
   const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (fault != std::errc() || !(number >= 0)) return std::nullopt;
   std::string_view name(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
   while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
-  for (const Unit& unit : units) {
+  for (const UnitScale& unit : units) {
     const double value = number * unit.scale;
     if (unit.name == name && value <= most) return value;
   }

@@ -48,14 +48,14 @@ double quantile(std::span<const double> sorted, double share) {
   return sorted[below] + over * (sorted[above] - sorted[below]);
 }
 
-Ranks median_ranks(std::size_t count) {
+MedianRanks median_ranks(std::size_t count) {
   const std::size_t lower = (count + 1) / 2, upper = count / 2 + 1;
   return {first_likely(lower, count, kTail) - 1, first_likely(upper, count, 1 - kTail) - 1};
 }
 
-Interval median_interval(std::vector<double> values) {
+MedianInterval median_interval(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const Ranks ranks = median_ranks(values.size());
+  const MedianRanks ranks = median_ranks(values.size());
   return {quantile(values, 0.5), values[ranks.low], values[ranks.high]};
 }
 

@@ -17,7 +17,7 @@
 
 namespace penstock::core {
 
-struct Yaml::Node {
+struct Yaml::TreeNode {
   YAML::Node yaml;
   std::string file;
   std::string key;  ///< dotted path from the root, "stages[2].devices"
@@ -39,7 +39,7 @@ std::optional<Number> whole(const std::string& text) {
 
 }  // namespace
 
-Yaml::Yaml(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+Yaml::Yaml(std::shared_ptr<const TreeNode> node) : node_(std::move(node)) {}
 
 Yaml Yaml::load(const std::string& path) {
   return parse(read_file(path, kMostText), path);
@@ -76,27 +76,27 @@ void refuse_second_document(const std::string& text, const std::string& name) {
   } catch (const YAML::Exception& e) {
     line = e.mark.line + 1;
   }
-  throw BadInput(Place{name, line, ""}, "text comes after the end of the document: a file holds one");
+  throw BadInput(InputPlace{name, line, ""}, "text comes after the end of the document: a file holds one");
 }
 
 }  // namespace
 
 Yaml Yaml::parse(const std::string& text, const std::string& name) {
   if (text.size() > kMostText)
-    throw BadInput(Place{name, 0, ""}, fmt::format("is larger than {} MiB", kMostText >> 20));
+    throw BadInput(InputPlace{name, 0, ""}, fmt::format("is larger than {} MiB", kMostText >> 20));
   check_plain_text(text, name);
   try {
-    Yaml out(std::make_shared<const Node>(Node{YAML::Load(text), name, ""}));
+    Yaml out(std::make_shared<const TreeNode>(TreeNode{YAML::Load(text), name, ""}));
     refuse_second_document(text, name);
     return out;
   } catch (const YAML::Exception& e) {
-    throw BadInput(Place{name, e.mark.line + 1, ""}, "not valid YAML: " + e.msg);
+    throw BadInput(InputPlace{name, e.mark.line + 1, ""}, "not valid YAML: " + e.msg);
   }
 }
 
 Yaml Yaml::child(const void* yaml_node, std::string key) const {
-  return Yaml(std::make_shared<const Node>(
-      Node{*static_cast<const YAML::Node*>(yaml_node), node_->file, std::move(key)}));
+  return Yaml(std::make_shared<const TreeNode>(
+      TreeNode{*static_cast<const YAML::Node*>(yaml_node), node_->file, std::move(key)}));
 }
 
 namespace {
@@ -226,7 +226,7 @@ std::vector<std::pair<std::string, Yaml>> Yaml::entries() const {
     const std::string key = entry.first.Scalar();
     const Yaml value = child(&entry.second, node_->key.empty() ? key : node_->key + "." + key);
     if (!seen.insert(key).second)
-      throw BadInput(Place{node_->file, entry.first.Mark().line + 1, value.node_->key},
+      throw BadInput(InputPlace{node_->file, entry.first.Mark().line + 1, value.node_->key},
                      "the key appears twice");
     out.emplace_back(key, value);
   }
@@ -322,8 +322,8 @@ double Yaml::share() const {
   return unit_or_fail(*this, parse_share, "a share in percent, such as 10%");
 }
 
-Place Yaml::place() const {
-  return Place{node_->file, node_->yaml.Mark().line + 1, node_->key};
+InputPlace Yaml::place() const {
+  return InputPlace{node_->file, node_->yaml.Mark().line + 1, node_->key};
 }
 void Yaml::fail(const std::string& message) const {
   throw BadInput(place(), message);

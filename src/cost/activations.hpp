@@ -9,13 +9,13 @@
 namespace penstock::cost {
 
 /// Bytes of a sample.
-struct Activations {
+struct ActivationBytes {
   core::Bytes all;
   core::Bytes output;    ///< its output, which another operator may save in its place
   core::Bytes core;      ///< of attention's core
   core::Bytes operands;  ///< within the operator: what products of its own weights read
 };
-using ActivationsOf = std::function<Activations(core::OpId)>;
+using ActivationsOf = std::function<ActivationBytes(core::OpId)>;
 
 /// Activations::operands of a whole operator: the context that attention projects, and copied and activated
 /// rows of experts.

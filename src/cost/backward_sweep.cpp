@@ -115,7 +115,7 @@ void BackwardSweep::begin(const BackwardStep& step) {
     of(step.op) = 0;
   else
     need(step.op);
-  most_.raise(Line{{}, live_} + step.scratch.input_gradient);
+  most_.raise(MemoryLine{{}, live_} + step.scratch.input_gradient);
   const OpId source = op_id(graph_.dag().predecessors(vertex(step.op))[0]);
   if (gradient_[source.index()] == step.gradient && of(source) < 0) return std::swap(of(step.op), of(source));
   need(source);
@@ -127,17 +127,17 @@ void BackwardSweep::compute(const BackwardStep& step) {
   if (!above && !weighs) return;
   need(step.op);
   if (above) {
-    most_.raise(Line{{}, live_ + step.terms} + step.scratch.handed + step.scratch.input_gradient);
+    most_.raise(MemoryLine{{}, live_ + step.terms} + step.scratch.handed + step.scratch.input_gradient);
     for (const Vertex v : graph_.dag().predecessors(vertex(step.op)))
       if (graph_.trains(op_id(v))) need(op_id(v));
   }
-  if (weighs) most_.raise(Line{step.fresh, live_} + step.scratch.handed + step.scratch.weight_gradient);
+  if (weighs) most_.raise(MemoryLine{step.fresh, live_} + step.scratch.handed + step.scratch.weight_gradient);
 }
 
 bool BackwardSweep::runs_input_gradient(const BackwardStep& step) const {
   const Operator& op = graph_.op(step.op);
   if (op.kind == OpKind::embedding || step.terms == Bytes(0)) return false;
-  return graph_.trains_above(step.op) || step.scratch.handed != Line{} ||
+  return graph_.trains_above(step.op) || step.scratch.handed != MemoryLine{} ||
          has_pass(op, graph::Pass::input_gradient);
 }
 
@@ -146,12 +146,12 @@ BackwardStep backward_step(const graph::OpGraph& graph, const CostModel& costs, 
           costs.scratch(graph, op)};
 }
 
-Line most_around(const BackwardStep& step) {
-  const Scratch& s = step.scratch;
-  return Line{step.fresh, step.terms * 2} + s.handed + s.input_gradient + s.weight_gradient;
+MemoryLine most_around(const BackwardStep& step) {
+  const BackwardScratch& s = step.scratch;
+  return MemoryLine{step.fresh, step.terms * 2} + s.handed + s.input_gradient + s.weight_gradient;
 }
 
-Envelope backward_workspace(const graph::OpGraph& graph, std::span<const BackwardStep> steps) {
+MemoryEnvelope backward_workspace(const graph::OpGraph& graph, std::span<const BackwardStep> steps) {
   BackwardSweep sweep(graph, steps);
   for (std::size_t i = steps.size(); i-- > 0;) sweep.run(steps[i]);
   return sweep.most();
@@ -162,20 +162,22 @@ bool waits_for_weights(const Operator& op, cluster::SplitBackward split) {
   return graph::weighs(op) && (product || split == cluster::SplitBackward::all_saved);
 }
 
-Line deferred_gradients(const graph::OpGraph& graph, std::span<const BackwardStep> steps,
-                        cluster::SplitBackward split) {
-  Line sum;
+MemoryLine deferred_gradients(const graph::OpGraph& graph, std::span<const BackwardStep> steps,
+                              cluster::SplitBackward split) {
+  MemoryLine sum;
   for (const BackwardStep& step : steps)
-    if (waits_for_weights(graph.op(step.op), split)) sum += Line{{}, step.gradient} + step.scratch.handed;
+    if (waits_for_weights(graph.op(step.op), split))
+      sum += MemoryLine{{}, step.gradient} + step.scratch.handed;
   return sum;
 }
 
-Envelope least_workspace(const graph::OpGraph& graph, const CostModel& costs, OpId op) {
+MemoryEnvelope least_workspace(const graph::OpGraph& graph, const CostModel& costs, OpId op) {
   const BackwardStep step = backward_step(graph, costs, op);
-  const Envelope alone = backward_workspace(graph, {&step, 1});
+  const MemoryEnvelope alone = backward_workspace(graph, {&step, 1});
   const bool read = !graph.dag().successors(vertex(op)).empty();
-  Envelope out;
-  for (const Line& line : alone.lines()) out.raise(line + Line{{}, read ? step.gradient : Bytes(0)});
+  MemoryEnvelope out;
+  for (const MemoryLine& line : alone.lines())
+    out.raise(line + MemoryLine{{}, read ? step.gradient : Bytes(0)});
   return out;
 }
 

@@ -4,12 +4,12 @@
 
 namespace penstock::cost {
 
-std::vector<Bucket> buckets(const Problem& problem, const plan::Stage& stage) {
+std::vector<GradientBucket> buckets(const Problem& problem, const plan::Stage& stage) {
   const graph::OpGraph& graph = problem.graph;
   const plan::Training& training = problem.training;
   const bool cut = training.bucket.value() > 0 && plan::reduces_gradients(stage) && !stage.spans_ranks();
   const auto gradients = [&](core::OpId op) { return training.gradients(graph.parameter_bytes(op)); };
-  std::vector<Bucket> out(1);
+  std::vector<GradientBucket> out(1);
   for (auto op = stage.operators.rbegin(); op != stage.operators.rend(); ++op) {
     if (cut && out.back().gradients >= training.bucket && gradients(*op).value() > 0) out.emplace_back();
     out.back().operators.push_back(*op);

@@ -27,10 +27,10 @@ using graph::OpKind;
 constexpr double kUnknown = 1;  ///< error taken where none was measured: a factor of 2. AIConfigurator's 90th
                                 ///< percentile far beyond its data is 1.12
 
-Origin origin_of(const Predicted& predicted) {
-  if (predicted.measured) return Origin::measured;
-  const bool inside = predicted.fold == Fold::samples_inside || predicted.fold == Fold::shape_inside;
-  return inside ? Origin::interpolated : Origin::extrapolated;
+TimeOrigin origin_of(const KernelPrediction& predicted) {
+  if (predicted.measured) return TimeOrigin::measured;
+  const bool inside = predicted.fold == FoldKind::samples_inside || predicted.fold == FoldKind::shape_inside;
+  return inside ? TimeOrigin::interpolated : TimeOrigin::extrapolated;
 }
 
 core::Seconds time_in(const OpTime& time, graph::Pass pass) {
@@ -48,7 +48,7 @@ struct WayKey {
   OpKind kind;
   Precision precision;
   graph::Attributes attributes;
-  Work work;
+  KernelWork work;
   bool divided;
 };
 
@@ -87,7 +87,7 @@ std::set<std::string> words(std::string_view text) {
 }
 
 /// Through the smallest and the largest batch, moved up until no other is above it.
-std::optional<Line> line_above(const std::vector<KernelPoint>& points, graph::Pass pass) {
+std::optional<MemoryLine> line_above(const std::vector<KernelPoint>& points, graph::Pass pass) {
   std::vector<const KernelPoint*> own;
   for (const KernelPoint& point : points)
     if (point.pass == pass) own.push_back(&point);
@@ -95,7 +95,7 @@ std::optional<Line> line_above(const std::vector<KernelPoint>& points, graph::Pa
   const KernelPoint &first = *own.front(), &last = *own.back();
   const std::int64_t samples = last.samples - first.samples,
                      bytes = (last.workspace - first.workspace).value();
-  Line line{
+  MemoryLine line{
       {},
       samples > 0 ? core::Bytes(std::max<std::int64_t>(0, bytes / samples)) : last.workspace / last.samples};
   for (const KernelPoint* point : own)
@@ -107,7 +107,7 @@ std::optional<Line> line_above(const std::vector<KernelPoint>& points, graph::Pa
 
 /// The curves, the errors to expect, and the ways found so far: one per requested shape and work.
 struct CalibratedCosts::Index {
-  using Ways = std::array<std::optional<Way>, graph::kPasses>;
+  using Ways = std::array<std::optional<QueryNeighbours>, graph::kPasses>;
 
   Index(const Calibration& calibration, double cold_share) : curves(calibration, cold_share) {
     for (const LeaveOneOutRow& row : calibration.leave_one_out.empty()
@@ -135,8 +135,8 @@ struct CalibratedCosts::Index {
     return known.try_emplace(key, std::move(ways)).first->second;  // which does not move
   }
 
-  PassEstimate estimate(const Way& way, OpKind kind, std::int64_t samples) const {
-    const Predicted predicted = curves.predict(way, static_cast<double>(samples));
+  PassEstimate estimate(const QueryNeighbours& way, OpKind kind, std::int64_t samples) const {
+    const KernelPrediction predicted = curves.predict(way, static_cast<double>(samples));
     double error = 0;
     if (!predicted.measured) {
       const auto found = p90.find({kind, predicted.fold});
@@ -147,8 +147,8 @@ struct CalibratedCosts::Index {
   }
 
   KernelCurves curves;
-  std::map<std::pair<OpKind, Fold>, double> p90;
-  std::map<KernelKey, std::array<std::optional<Line>, graph::kPasses>> scratch;
+  std::map<std::pair<OpKind, FoldKind>, double> p90;
+  std::map<KernelKey, std::array<std::optional<MemoryLine>, graph::kPasses>> scratch;
   Precision four, two;
   std::shared_mutex mutex;
   std::unordered_map<WayKey, Ways, WayHash> known;
@@ -156,8 +156,8 @@ struct CalibratedCosts::Index {
 
 CalibratedCosts::CalibratedCosts(Calibration calibration, double cold_share)
     : calibration_(std::move(calibration)), index_(std::make_unique<Index>(calibration_, cold_share)) {
-  const Crowding measured = cost::crowding(calibration_.crowding);
-  if (!measured.empty()) crowding_ = std::make_unique<const Crowding>(measured);
+  const CrowdingSlowdown measured = cost::crowding(calibration_.crowding);
+  if (!measured.empty()) crowding_ = std::make_unique<const CrowdingSlowdown>(measured);
 }
 
 CalibratedCosts::CalibratedCosts(Calibration calibration)
@@ -175,37 +175,37 @@ PassEstimate enclosed(const PassEstimate& part, const PassEstimate& whole, doubl
 
 }  // namespace
 
-Estimate CalibratedCosts::linear(const graph::Linear& l, cluster::Precision precision) const {
+OpEstimate CalibratedCosts::linear(const graph::Linear& l, cluster::Precision precision) const {
   const double element = precision == Precision::fp32 || precision == Precision::tf32 ? 4 : 2;
   const auto bytes = [&](std::int64_t numbers) {
     return core::Bytes(static_cast<std::int64_t>(element) * numbers);
   };
-  Work work{{}, bytes(l.rows * (l.in + l.out)), bytes(l.in * l.out)};
+  KernelWork work{{}, bytes(l.rows * (l.in + l.out)), bytes(l.in * l.out)};
   work.flops.fill(core::Flops(2.0 * static_cast<double>(l.rows * l.in) * static_cast<double>(l.out)));
   const Index::Ways& ways = index_->ways({OpKind::linear, precision, l, work, true});
-  Estimate out;
+  OpEstimate out;
   for (std::size_t i = 0; i < graph::kPasses; ++i)
     if (ways[i]) out.passes[i] = index_->estimate(*ways[i], OpKind::linear, 1);
   return out;
 }
 
-std::optional<Estimate> CalibratedCosts::experts(const graph::OpGraph& graph, core::OpId id,
-                                                 std::int64_t samples, const OpShard& part) const {
+std::optional<OpEstimate> CalibratedCosts::experts(const graph::OpGraph& graph, core::OpId id,
+                                                   std::int64_t samples, const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   const auto& asked = as<graph::Experts>(op);
   if (op.kind != OpKind::experts || asked.chosen == 0) return {};
   const Precision precision = graph.element_bytes() >= 4 ? index_->four : index_->two;
   const ExpertWork work = expert_work(asked, static_cast<double>(samples), part);
   const auto whole = [](double extent) { return std::max<std::int64_t>(1, std::llround(extent)); };
-  Estimate out;
+  OpEstimate out;
   for (std::size_t i = 0; i < graph::kPasses; ++i) {
     if (!has_pass(op, static_cast<graph::Pass>(i))) continue;
     const core::Seconds moves =
         core::Bytes(static_cast<std::int64_t>(work.moved[i]) * graph.element_bytes()) /
         calibration_.ceilings.copy;
-    PassEstimate& pass = out.passes[i] = {moves, moves, moves, Origin::interpolated};
+    PassEstimate& pass = out.passes[i] = {moves, moves, moves, TimeOrigin::interpolated};
     for (const auto& [in, width] : work.layers) {
-      const Estimate one = linear({whole(work.rows), whole(in), whole(width)}, precision);
+      const OpEstimate one = linear({whole(work.rows), whole(in), whole(width)}, precision);
       if (one.passes[i].time == core::Seconds(0)) return {};  // no dense layer was measured
       pass = sum(pass, scaled(one.passes[i], work.experts));
     }
@@ -213,16 +213,16 @@ std::optional<Estimate> CalibratedCosts::experts(const graph::OpGraph& graph, co
   return out;
 }
 
-Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
-                                    const cluster::DeviceType& device, std::int64_t samples,
-                                    const graph::Attributes& attributes, const OpShard& part) const {
+OpEstimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
+                                      const cluster::DeviceType& device, std::int64_t samples,
+                                      const graph::Attributes& attributes, const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   const Precision precision = graph.element_bytes() >= 4 ? index_->four : index_->two;
   const bool whole = part.partition == plan::Partition::whole;
   const Index::Ways& ways =
       index_->ways({op.kind, precision, attributes, shard_work(graph, id, precision, part), !whole});
   std::optional<OpTime> analytic;
-  Estimate out;
+  OpEstimate out;
   for (std::size_t i = 0; i < graph::kPasses; ++i) {
     const graph::Pass pass = static_cast<graph::Pass>(i);
     if (!has_pass(op, pass)) continue;
@@ -236,22 +236,22 @@ Estimate CalibratedCosts::looked_up(const graph::OpGraph& graph, core::OpId id,
     }
     if (!analytic) analytic = AnalyticCosts().part_time(graph, id, device, samples, part);
     const core::Seconds time = time_in(*analytic, pass);
-    out.passes[i] = {time, time / (1 + kUnknown), time * (1 + kUnknown), Origin::analytic};
+    out.passes[i] = {time, time / (1 + kUnknown), time * (1 + kUnknown), TimeOrigin::analytic};
   }
   return out;
 }
 
-Estimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
-                                   const cluster::DeviceType& device, std::int64_t samples,
-                                   const OpShard& part) const {
+OpEstimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
+                                     const cluster::DeviceType& device, std::int64_t samples,
+                                     const OpShard& part) const {
   using plan::Partition;
-  const Estimate whole = looked_up(graph, op, device, samples, graph.op(op).attributes, {});
+  const OpEstimate whole = looked_up(graph, op, device, samples, graph.op(op).attributes, {});
   if (part.partition == Partition::whole) return whole;
   const auto attributes = divided(graph.op(op), part);
-  Estimate out = part.partition == Partition::batch
-                     ? estimate(graph, op, device, samples_of(samples, part.part))
-                 : attributes ? looked_up(graph, op, device, samples, *attributes, part)
-                              : scaled(whole, part.part);
+  OpEstimate out = part.partition == Partition::batch
+                       ? estimate(graph, op, device, samples_of(samples, part.part))
+                   : attributes ? looked_up(graph, op, device, samples, *attributes, part)
+                                : scaled(whole, part.part);
   for (std::size_t i = 0; i < graph::kPasses; ++i)
     out.passes[i] = enclosed(out.passes[i], whole.passes[i], part.part);
   return out;
@@ -291,7 +291,7 @@ OpTime CalibratedCosts::memory_time(const graph::OpGraph& graph, core::OpId op,
   if (part.partition == plan::Partition::batch)
     return memory_time(graph, op, device, samples_of(samples, part.part), {});
   const Precision precision = graph.element_bytes() >= 4 ? index_->four : index_->two;
-  const Work work = shard_work(graph, op, precision, part);
+  const KernelWork work = shard_work(graph, op, precision, part);
   const core::Seconds moving = (work.moved * samples + work.weights) / calibration_.ceilings.copy;
   OpTime time = estimate(graph, op, device, samples, part).time();
   for (core::Seconds* pass : {&time.forward, &time.input_gradient, &time.weight_gradient})
@@ -307,8 +307,8 @@ core::Seconds CalibratedCosts::step_time(core::Bytes weights, const plan::Traini
          (training.step_traffic(weights) + zeroed) / rate_of(calibration_.ceilings.update);
 }
 
-Scratch CalibratedCosts::scratch(const graph::OpGraph& graph, core::OpId id) const {
-  Scratch out = plain_scratch(graph, id);
+BackwardScratch CalibratedCosts::scratch(const graph::OpGraph& graph, core::OpId id) const {
+  BackwardScratch out = plain_scratch(graph, id);
   const Precision precision = graph.element_bytes() >= 4 ? index_->four : index_->two;
   const auto found = index_->scratch.find(key_of(graph.op(id), precision));
   if (found == index_->scratch.end()) return out;
@@ -328,7 +328,7 @@ bool same_device(const Calibration& calibration, const cluster::DeviceType& type
 }
 
 cluster::DeviceType device_type(const Calibration& calibration) {
-  const Ceilings& ceilings = calibration.ceilings;
+  const DeviceCeilings& ceilings = calibration.ceilings;
   cluster::DeviceType out{
       calibration.identity.device, calibration.identity.memory, ceilings.copy, ceilings.matmul, 1,
       calibration.launch_overhead};

@@ -28,11 +28,11 @@ LinkKind link_kind(std::string_view name) {
   return static_cast<LinkKind>(core::index_of(name, kLinkNames, "link"));
 }
 
-std::string_view name(Fold fold) {
+std::string_view name(FoldKind fold) {
   return kFoldNames[static_cast<std::size_t>(fold)];
 }
-Fold fold(std::string_view name) {
-  return static_cast<Fold>(core::index_of(name, kFoldNames, "fold"));
+FoldKind fold(std::string_view name) {
+  return static_cast<FoldKind>(core::index_of(name, kFoldNames, "fold"));
 }
 
 graph::Shape kernel_shape(const graph::Attributes& attributes) {
@@ -45,7 +45,7 @@ KernelKey key_of(const graph::Operator& op, Precision precision) {
   return {op.kind, kernel_shape(op.attributes), precision};
 }
 
-Work work_of(const graph::OpGraph& graph, core::OpId id, Precision precision) {
+KernelWork work_of(const graph::OpGraph& graph, core::OpId id, Precision precision) {
   const graph::Operator& op = graph.op(id);
   std::int64_t moved = op.output_bytes.value();
   for (graph::Vertex v : graph.dag().predecessors(static_cast<graph::Vertex>(id.index())))

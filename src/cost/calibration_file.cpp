@@ -56,19 +56,20 @@ std::vector<Yaml> items(const Yaml& node, std::size_t count, const char* what) {
   return out;
 }
 
-Timing timing(const Yaml& node) {
+TimingSummary timing(const Yaml& node) {
   const auto parts = items(node, 6, "[median, p10, p90, count, low, high]");
-  const Timing t{parts[0].seconds(), parts[1].seconds(), parts[2].seconds(), parts[3].integer(1, kMostCount),
-                 parts[4].seconds(), parts[5].seconds()};
+  const TimingSummary t{parts[0].seconds(), parts[1].seconds(),
+                        parts[2].seconds(), parts[3].integer(1, kMostCount),
+                        parts[4].seconds(), parts[5].seconds()};
   if (t.median.value() < kShortest) node.fail("expected a median of at least 1ps");
   if (t.p10 > t.median || t.median > t.p90) node.fail("the median is not between p10 and p90");
   if (t.low > t.median || t.median > t.high) node.fail("the median is not in its interval");
   return t;
 }
 
-Fitted fitted(const Yaml& node) {
+FittedValue fitted(const Yaml& node) {
   const auto parts = items(node, 3, "[value, low, high]");
-  const Fitted f{parts[0].number(), parts[1].number(), parts[2].number()};
+  const FittedValue f{parts[0].number(), parts[1].number(), parts[2].number()};
   if (f.low > f.value || f.value > f.high) node.fail("the value is not in its interval");
   return f;
 }
@@ -80,7 +81,7 @@ Pairs text_pairs(const Yaml& node) {
   return out;
 }
 
-Identity identity(const Yaml& node) {
+MeasurementIdentity identity(const Yaml& node) {
   node.only({"device", "backend", "memory", "threads", "load", "date", "commit", "command", "details"});
   return {node.at("device").text(),
           node.at("backend").text(),
@@ -90,12 +91,12 @@ Identity identity(const Yaml& node) {
           node.at("date").text(),
           node.at("commit").text(),
           node.at("command").text(),
-          text_pairs<decltype(Identity::details)>(node.at("details"))};
+          text_pairs<decltype(MeasurementIdentity::details)>(node.at("details"))};
 }
 
-Ceilings ceilings(const Yaml& node) {
+DeviceCeilings ceilings(const Yaml& node) {
   node.only({"copy", "add", "update", "matmul"});
-  Ceilings out;
+  DeviceCeilings out;
   out.copy = node.at("copy").bandwidth();
   if (out.copy.value() < 1) node.at("copy").fail("expected at least 1B/s");
   const auto if_measured = [&node](const char* key, core::Bandwidth& rate) {
@@ -118,9 +119,9 @@ Shape shape(const Yaml& node) {
   return out;
 }
 
-Work work(const Yaml& node) {
+KernelWork work(const Yaml& node) {
   node.only({"flops", "moved", "weights"});
-  Work out;
+  KernelWork out;
   const auto flops = items(node.at("flops"), graph::kPasses, "[forward, input gradient, weight gradient]");
   for (std::size_t i = 0; i < graph::kPasses; ++i)
     out.flops[i] = core::Flops(at_least_zero(flops[i], kMostFlops));
@@ -129,8 +130,8 @@ Work work(const Yaml& node) {
   return out;
 }
 
-std::vector<Visit> visits(const Yaml& node) {
-  std::vector<Visit> out;
+std::vector<TimingRound> visits(const Yaml& node) {
+  std::vector<TimingRound> out;
   for (const Yaml& item : node.items()) {
     const auto medians = items(item, 2, "[cold, back to back]");
     out.push_back({medians[0].seconds(), medians[1].seconds()});
@@ -150,7 +151,7 @@ KernelPoint kernel_point(graph::Pass pass, const std::string& samples, const Yam
           timing(node.at("back_to_back")),
           algorithm ? algorithm->text() : "",
           node.at("workspace").bytes(),
-          visited ? visits(*visited) : std::vector<Visit>{}};
+          visited ? visits(*visited) : std::vector<TimingRound>{}};
 }
 
 std::vector<KernelPoint> kernel_points(const Yaml& node, graph::Pass pass) {
@@ -317,7 +318,7 @@ void check_first_line(const std::string& text, const std::string& file) {
 /// The last line is whole, and the check sum is that of all lines above it.
 void check_seal(const std::string& text, const std::string& file) {
   const std::size_t start = text.size() < 2 ? 0 : text.rfind('\n', text.size() - 2) + 1;
-  const core::Place place{file, line_at(text, start), "end"};
+  const core::InputPlace place{file, line_at(text, start), "end"};
   if (!text.ends_with('\n') || !std::string_view(text).substr(start).starts_with(kLastKey))
     throw BadInput(place, "the file is truncated: its last line, 'end: CHECKSUM', is missing");
   if (sealed(text.substr(0, start)) != text)

@@ -17,12 +17,12 @@ std::string text(core::Bytes bytes) {
   return fmt::format("{}B", bytes.value());
 }
 
-std::string text(const Timing& t) {
+std::string text(const TimingSummary& t) {
   return fmt::format("[{}, {}, {}, {}, {}, {}]", text(t.median), text(t.p10), text(t.p90), t.count,
                      text(t.low), text(t.high));
 }
 
-std::string text(const Fitted& f) {
+std::string text(const FittedValue& f) {
   return fmt::format("[{:.5g}, {:.5g}, {:.5g}]", f.value, f.low, f.high);
 }
 
@@ -41,7 +41,7 @@ std::string quoted_map(const Pairs& pairs) {
   return "{" + out + "}";
 }
 
-std::string text(const Identity& id) {
+std::string text(const MeasurementIdentity& id) {
   return fmt::format(
       "identity:\n  device: {}\n  backend: {}\n  memory: {}\n  threads: {}\n  load: {:.5g}\n  date: {}\n"
       "  commit: {}\n  command: {}\n  details: {}\n",
@@ -49,7 +49,7 @@ std::string text(const Identity& id) {
       quoted(id.commit), quoted(id.command), quoted_map(id.details));
 }
 
-std::string text(const Ceilings& ceilings) {
+std::string text(const DeviceCeilings& ceilings) {
   std::string rates;
   for (std::size_t i = 0; i < cluster::kPrecisions; ++i)
     if (const double rate = ceilings.matmul[i].value(); rate > 0)
@@ -62,15 +62,15 @@ std::string text(const Ceilings& ceilings) {
   return fmt::format("ceilings: {{{}, matmul: {{{}}}}}\n", streams, rates);
 }
 
-std::string text(const std::vector<Visit>& visits) {
+std::string text(const std::vector<TimingRound>& visits) {
   std::string out;
-  for (const Visit& visit : visits)
+  for (const TimingRound& visit : visits)
     out += fmt::format("{}[{}, {}]", out.empty() ? "" : ", ", text(visit.cold), text(visit.back_to_back));
   return out.empty() ? "" : ", visits: [" + out + "]";
 }
 
 std::string text(const MeasuredKernel& kernel) {
-  const Work& work = kernel.work;
+  const KernelWork& work = kernel.work;
   std::string out = fmt::format(
       "- kind: {}\n  number: {}\n  shape: {}\n  work: {{flops: [{}, {}, {}], moved: {}, weights: {}}}\n",
       name(kernel.key.kind), name(kernel.key.precision), text(kernel.key.shape), work.flops[0].value(),

@@ -12,7 +12,7 @@ namespace {
 
 using cluster::Cluster;
 using collective::Crowd;
-using collective::Passes;
+using collective::PassCount;
 using core::DeviceId;
 using Devices = std::vector<DeviceId>;
 
@@ -32,17 +32,17 @@ bool in_one_node(const Cluster& cluster, const Devices& group) {
 }
 
 /// All groups at once, by the algorithms that fit every one of them: the slowest counts.
-AllReduce of_groups(const Cluster& cluster, std::span<const Devices> groups, Passes passes) {
+AllReduce of_groups(const Cluster& cluster, std::span<const Devices> groups, PassCount passes) {
   AllReduce out;
   if (std::ranges::any_of(groups, [](const Devices& group) { return group.size() < 2; })) return out;
   const Crowd crowd = groups.size() == 1 ? Crowd() : crowd_of(cluster, groups);
   for (const collective::Algorithm& each : collective::algorithms()) {
     const auto fits = [&](const Devices& group) { return each.fits(cluster, group); };
-    if (each.closed_form == nullptr || (passes == Passes::one && !each.scatters)) continue;
+    if (each.closed_form == nullptr || (passes == PassCount::one && !each.scatters)) continue;
     if (!std::ranges::all_of(groups, fits)) continue;
-    Affine& slowest = out.algorithms.emplace_back();
+    AffineTime& slowest = out.algorithms.emplace_back();
     for (const Devices& group : groups) {
-      const Affine here = each.closed_form(cluster, group, passes, crowd);
+      const AffineTime here = each.closed_form(cluster, group, passes, crowd);
       slowest = {std::max(slowest.latency, here.latency), std::max(slowest.per_byte, here.per_byte)};
     }
   }
@@ -51,7 +51,7 @@ AllReduce of_groups(const Cluster& cluster, std::span<const Devices> groups, Pas
 
 }  // namespace
 
-std::optional<cluster::CollectiveTimes::Found> Measured::find(core::Bytes bytes) const {
+std::optional<cluster::CollectiveTimes::LookupResult> CollectiveMeasurements::find(core::Bytes bytes) const {
   if (times == nullptr) return {};
   auto found = times->find(kind, ranks, bytes);
   if (kind != cluster::CollectiveKind::all_gather) return found;
@@ -62,7 +62,8 @@ std::optional<cluster::CollectiveTimes::Found> Measured::find(core::Bytes bytes)
   return found;
 }
 
-Measured measured(const Cluster& cluster, std::span<const Devices> groups, cluster::CollectiveKind kind) {
+CollectiveMeasurements measured(const Cluster& cluster, std::span<const Devices> groups,
+                                cluster::CollectiveKind kind) {
   if (cluster.collectives() == nullptr || groups.empty() || groups.front().size() < 2) return {};
   const auto fits = [&](const Devices& group) {
     return group.size() == groups.front().size() && in_one_node(cluster, group);
@@ -79,7 +80,7 @@ core::Seconds AllReduce::time(core::Bytes bytes) const {
       core::Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes.value()) * sent)));
   if (const auto found = measured.find(sent_bytes)) return found->time;
   double best = algorithms.front().at(bytes);
-  for (const Affine& algorithm : algorithms) best = std::min(best, algorithm.at(bytes));
+  for (const AffineTime& algorithm : algorithms) best = std::min(best, algorithm.at(bytes));
   return core::Seconds(best);
 }
 
@@ -89,24 +90,24 @@ AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const DeviceId> 
 }
 
 AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const Devices> groups) {
-  AllReduce out = of_groups(cluster, groups, Passes::two);
+  AllReduce out = of_groups(cluster, groups, PassCount::two);
   out.measured = measured(cluster, groups, cluster::CollectiveKind::all_reduce);
   return out;
 }
 
 AllReduce all_gather(const cluster::Cluster& cluster, std::span<const Devices> groups) {
-  AllReduce out = of_groups(cluster, groups, Passes::one);
+  AllReduce out = of_groups(cluster, groups, PassCount::one);
   out.measured = measured(cluster, groups, cluster::CollectiveKind::all_gather);
   return out;
 }
 
-Affine all_to_all(const cluster::Cluster& cluster, std::span<const DeviceId> devices) {
+AffineTime all_to_all(const cluster::Cluster& cluster, std::span<const DeviceId> devices) {
   const Devices one(devices.begin(), devices.end());
   return all_to_all(cluster, {&one, 1});
 }
 
-Affine all_to_all(const cluster::Cluster& cluster, std::span<const Devices> groups) {
-  Affine out;
+AffineTime all_to_all(const cluster::Cluster& cluster, std::span<const Devices> groups) {
+  AffineTime out;
   std::unordered_map<std::size_t, double> sent;  // over each link, of the bytes of a group
   for (const Devices& group : groups) {
     const auto n = static_cast<double>(group.size());

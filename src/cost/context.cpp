@@ -61,7 +61,7 @@ LocalProblem::LocalProblem(const Problem& problem, const plan::Stage& stage)
     : model_(problem, stage),
       problem_{model_.get(), problem.cluster, problem.costs, problem.training, problem.memory} {}
 
-Affine ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups) {
+AffineTime ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups) {
   std::vector<cluster::Route> routes;
   collective::Crowd messages(cluster.links().size(), 0);
   for (const auto& group : groups)
@@ -69,7 +69,7 @@ Affine ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<cor
       routes.push_back(cluster.route(group[i], group[(i + 1) % group.size()]));
       for (const std::size_t link : routes.back().links) ++messages[link];
     }
-  collective::Step slowest;
+  collective::StepTime slowest;
   for (const cluster::Route& route : routes) slowest.include(cluster, route, messages);
   return {slowest.latency, slowest.per_byte};
 }

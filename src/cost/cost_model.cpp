@@ -37,7 +37,7 @@ core::Seconds CostModel::step_time(core::Bytes weights, const plan::Training& tr
   return device.launch_overhead + training.step_traffic(weights) / rate;
 }
 
-Scratch CostModel::scratch(const graph::OpGraph& graph, core::OpId op) const {
+BackwardScratch CostModel::scratch(const graph::OpGraph& graph, core::OpId op) const {
   return plain_scratch(graph, op);
 }
 

@@ -28,28 +28,28 @@ double micro_batches(const plan::Plan& plan, const plan::Stage& stage) {
 
 }  // namespace
 
-void Coverage::add(const Estimate& estimate, double times) {
+void OriginCoverage::add(const OpEstimate& estimate, double times) {
   if (estimate.total().value() > 0) ++operators[static_cast<std::size_t>(estimate.origin())];
   for (const PassEstimate& pass : estimate.passes)
     seconds[static_cast<std::size_t>(pass.origin)] += pass.time.value() * times;
 }
 
-double Coverage::time_share(Origin origin) const {
+double OriginCoverage::time_share(TimeOrigin origin) const {
   const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   return sum > 0 ? seconds[static_cast<std::size_t>(origin)] / sum : 0;
 }
 
-Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
+OriginCoverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
   const auto device = costs.measured_device();
-  Coverage out;
+  OriginCoverage out;
   for (std::size_t i = 0; i < graph.size(); ++i)
     out.add(costs.estimate(graph, core::OpId(i), device, samples));
   return out;
 }
 
-Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, const cluster::Cluster& cluster,
-                  const plan::Plan& plan) {
-  Coverage out;
+OriginCoverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph,
+                        const cluster::Cluster& cluster, const plan::Plan& plan) {
+  OriginCoverage out;
   for (const plan::Stage& stage : plan.stages) {
     const std::int64_t samples = plan::samples_per_device(plan, stage);
     const double times = micro_batches(plan, stage) * static_cast<double>(stage.devices.size());
@@ -63,8 +63,8 @@ Coverage coverage(const EstimatedCosts& costs, const graph::OpGraph& graph, cons
   return out;
 }
 
-Coverage collective_coverage(const Problem& problem, const plan::Plan& plan) {
-  Coverage out;
+OriginCoverage collective_coverage(const Problem& problem, const plan::Plan& plan) {
+  OriginCoverage out;
   for (const plan::Stage& stage : plan.stages) {
     if (stage.tensor_parallel == 1) continue;
     const GroupTimes group(problem.cluster, plan::Mesh(stage).groups(plan::MeshDim::tensor).front());
@@ -80,21 +80,23 @@ Coverage collective_coverage(const Problem& problem, const plan::Plan& plan) {
   return out;
 }
 
-std::vector<Gap> gaps(const EstimatedCosts& costs, const graph::OpGraph& graph, std::int64_t samples) {
+std::vector<CoverageGap> gaps(const EstimatedCosts& costs, const graph::OpGraph& graph,
+                              std::int64_t samples) {
   const auto device = costs.measured_device();
-  std::map<std::pair<KernelKey, std::string>, Gap> found;
+  std::map<std::pair<KernelKey, std::string>, CoverageGap> found;
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const core::OpId op(i);
-    const Estimate estimate = costs.estimate(graph, op, device, samples);
-    if (estimate.origin() == Origin::measured) continue;
+    const OpEstimate estimate = costs.estimate(graph, op, device, samples);
+    if (estimate.origin() == TimeOrigin::measured) continue;
     const graph::Operator& known = graph.op(op);
     const std::pair key(key_of(known, {}), shape_of(known.attributes).empty() ? known.name : "");
-    Gap& gap = found.try_emplace(key, Gap{op, 0, estimate}).first->second;
+    CoverageGap& gap = found.try_emplace(key, CoverageGap{op, 0, estimate}).first->second;
     ++gap.operators;
   }
-  std::vector<Gap> out;
+  std::vector<CoverageGap> out;
   for (const auto& [key, gap] : found) out.push_back(gap);
-  std::stable_sort(out.begin(), out.end(), [](const Gap& a, const Gap& b) { return a.time() > b.time(); });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const CoverageGap& a, const CoverageGap& b) { return a.time() > b.time(); });
   return out;
 }
 

@@ -35,51 +35,52 @@ class TimesAt final : public CostModel {
 };
 
 /// Share of each level in a pass, of the time with all waiting.
-Uses shares(core::Seconds all, const std::array<core::Seconds, Uses::kLevels>& levels) {
-  Uses out;
+UseShares shares(core::Seconds all, const std::array<core::Seconds, UseShares::kLevels>& levels) {
+  UseShares out;
   if (!(all.value() > 0)) return out;
   double left = 1;
-  for (std::size_t l = Uses::kLevels; l-- > 0;) left -= out.at[l] = std::clamp(levels[l] / all, 0.0, left);
+  for (std::size_t l = UseShares::kLevels; l-- > 0;)
+    left -= out.at[l] = std::clamp(levels[l] / all, 0.0, left);
   return out;
 }
 
 /// Probabilities of what busy neighbours need together, in steps of the levels.
-std::vector<double> sums(std::span<const Uses> others) {
+std::vector<double> sums(std::span<const UseShares> others) {
   std::vector<double> out = {1};
-  for (const Uses& one : others) {
+  for (const UseShares& one : others) {
     if (!(one.busy() > 0)) continue;
-    std::vector<double> next(out.size() + Uses::kLevels - 1);
+    std::vector<double> next(out.size() + UseShares::kLevels - 1);
     for (std::size_t v = 0; v < out.size(); ++v)
-      for (std::size_t l = 0; l < Uses::kLevels; ++l) next[v + l] += out[v] * one.at[l] / one.busy();
+      for (std::size_t l = 0; l < UseShares::kLevels; ++l) next[v + l] += out[v] * one.at[l] / one.busy();
     out = std::move(next);
   }
   return out;
 }
 
-constexpr double kStep = 1.0 / (Uses::kLevels - 1);
+constexpr double kStep = 1.0 / (UseShares::kLevels - 1);
 
 }  // namespace
 
-Uses uses_of(double demand) {
+UseShares uses_of(double demand) {
   const double level = std::clamp(demand, 0.0, 1.0) / kStep;
-  const auto below = std::min(static_cast<std::size_t>(level), Uses::kLevels - 2);
-  Uses out;
+  const auto below = std::min(static_cast<std::size_t>(level), UseShares::kLevels - 2);
+  UseShares out;
   out.at[below + 1] = level - static_cast<double>(below);
   out.at[below] = 1 - out.at[below + 1];
   return out;
 }
 
-std::string_view kernel_of(Use use) {
+std::string_view kernel_of(DeviceUse use) {
   return kKernels[static_cast<std::size_t>(use)];
 }
 
-Crowding::Crowding(Table table) : table_(std::move(table)) {
+CrowdingSlowdown::CrowdingSlowdown(Table table) : table_(std::move(table)) {
   for (auto& row : table_)
     for (auto& factors : row)
       for (double& factor : factors) factor = std::max(1.0, factor);
 }
 
-bool Crowding::empty() const {
+bool CrowdingSlowdown::empty() const {
   return std::ranges::all_of(table_, [](const auto& row) {
     return std::ranges::all_of(row, [](const auto& factors) {
       return std::ranges::all_of(factors, [](double factor) { return factor == 1; });
@@ -87,7 +88,7 @@ bool Crowding::empty() const {
   });
 }
 
-double Crowding::measured(Use own, Use neighbours, double count) const {
+double CrowdingSlowdown::measured(DeviceUse own, DeviceUse neighbours, double count) const {
   const auto& factors = table_[static_cast<std::size_t>(own)][static_cast<std::size_t>(neighbours)];
   if (factors.empty()) return 1;
   const auto most = static_cast<double>(factors.size());
@@ -97,26 +98,26 @@ double Crowding::measured(Use own, Use neighbours, double count) const {
   return low + (factors[below] - low) * (count - static_cast<double>(below));
 }
 
-double Crowding::slowdown(double demand, double neighbours, double others) const {
+double CrowdingSlowdown::slowdown(double demand, double neighbours, double others) const {
   if (!(neighbours > 0)) return 1;
   others = std::min(others, neighbours);
   // A product, or an addition, beside neighbours of which so many add.
-  const auto beside = [&](Use own, double adding) {
+  const auto beside = [&](DeviceUse own, double adding) {
     const double share = adding / neighbours;
-    return measured(own, Use::arithmetic, neighbours) * (1 - share) +
-           measured(own, Use::memory, neighbours) * share;
+    return measured(own, DeviceUse::arithmetic, neighbours) * (1 - share) +
+           measured(own, DeviceUse::memory, neighbours) * share;
   };
   if (others > 1)
-    return beside(Use::arithmetic, others) * (1 - demand) + beside(Use::memory, others) * demand;
+    return beside(DeviceUse::arithmetic, others) * (1 - demand) + beside(DeviceUse::memory, others) * demand;
   const double most = std::min(1.0, neighbours), filled = others / most;
-  const double none = beside(Use::arithmetic, 0), own = beside(Use::memory, 0),
-               theirs = beside(Use::arithmetic, most), both = beside(Use::memory, most);
+  const double none = beside(DeviceUse::arithmetic, 0), own = beside(DeviceUse::memory, 0),
+               theirs = beside(DeviceUse::arithmetic, most), both = beside(DeviceUse::memory, most);
   if (demand + filled <= 1) return none + demand * (own - none) + filled * (theirs - none);
   return both + (1 - demand) * (theirs - both) + (1 - filled) * (own - both);
 }
 
-Crowding crowding(std::span<const CrowdingTest> tests) {
-  Crowding::Table table;
+CrowdingSlowdown crowding(std::span<const CrowdingTest> tests) {
+  CrowdingSlowdown::Table table;
   for (std::size_t own = 0; own < kUses; ++own)
     for (std::size_t other = 0; other < kUses; ++other) {
       auto& factors = table[own][other];
@@ -131,16 +132,17 @@ Crowding crowding(std::span<const CrowdingTest> tests) {
           }
       }
     }
-  return Crowding(std::move(table));
+  return CrowdingSlowdown(std::move(table));
 }
 
-double expected_slowdown(const Crowding& crowding, const Uses& own, std::span<const Uses> others) {
+double expected_slowdown(const CrowdingSlowdown& crowding, const UseShares& own,
+                         std::span<const UseShares> others) {
   double neighbours = 0;
-  for (const Uses& one : others) neighbours += one.busy();
+  for (const UseShares& one : others) neighbours += one.busy();
   if (!(neighbours > 0)) return 1;
   const std::vector<double> chance = sums(others);
   double longer = 0;
-  for (std::size_t l = 0; l < Uses::kLevels; ++l)
+  for (std::size_t l = 0; l < UseShares::kLevels; ++l)
     for (std::size_t v = 0; v < chance.size(); ++v) {
       const double demand = static_cast<double>(l) * kStep, asked = static_cast<double>(v) * kStep;
       if (const double weight = own.at[l] * chance[v]; weight > 0)
@@ -149,9 +151,9 @@ double expected_slowdown(const Crowding& crowding, const Uses& own, std::span<co
   return 1 + longer;
 }
 
-double predicted_slowdown(const Crowding& crowding, const CrowdingTest& test) {
+double predicted_slowdown(const CrowdingSlowdown& crowding, const CrowdingTest& test) {
   const double count = test.neighbours;
-  return crowding.slowdown(test.memory_share, count, test.beside == kernel_of(Use::memory) ? count : 0);
+  return crowding.slowdown(test.memory_share, count, test.beside == kernel_of(DeviceUse::memory) ? count : 0);
 }
 
 StageUses::StageUses(const Problem& problem)
@@ -163,7 +165,7 @@ PassUses StageUses::of(const plan::Stage& stage, std::size_t replica, std::int64
     return stage_time(problem, stage, stage.operators, replica, samples);
   };
   const OpTime all = time(problem_.cluster, problem_.costs).total();
-  std::array<OpTime, Uses::kLevels> levels;
+  std::array<OpTime, UseShares::kLevels> levels;
   for (std::size_t l = 0; l < levels.size(); ++l)
     levels[l] = time(unattended_, TimesAt(problem_.costs, l)).compute;
   const auto uses = [&](auto pass) {

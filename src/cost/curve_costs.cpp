@@ -26,39 +26,39 @@ std::string in_capitals(std::string_view text) {
 }
 
 /// Facts that the curves' own files do not have.
-struct Known {
+struct CurveFacts {
   std::string_view name, data_sheet;  ///< short form of the measured machine
   double slowdown;
   std::string_view source;
 };
 constexpr std::array kKnown{
-    Known{
+    CurveFacts{
         "a100", "8xA100-80", 1.25,
         "vTrain, MosaicML and BigScience agree on 1.25 to 1.29 over single kernels (docs/published_runs.md)"},
-    Known{"h100", "8xH100", 1.44, "MosaicML's runs over single kernels (docs/published_runs.md)"},
-    Known{"b200", "8xB200", 1, "the curves themselves are of a device under sustained load"},
+    CurveFacts{"h100", "8xH100", 1.44, "MosaicML's runs over single kernels (docs/published_runs.md)"},
+    CurveFacts{"b200", "8xB200", 1, "the curves themselves are of a device under sustained load"},
 };
 
 /// A word that a type's name holds, and whose curves it takes. The first that fits counts, so a name comes
 /// before those that it ends in.
-struct Relative {
+struct CurveRelative {
   std::string_view word, curves;
 };
 constexpr std::array kRelatives{
-    Relative{"gb200", "b200"},  Relative{"gb300", "b200"}, Relative{"b300", "b200"},
-    Relative{"gh200", "h100"},  Relative{"h200", "h100"},  Relative{"h800", "h100"},
-    Relative{"h20", "h100"},    Relative{"mi300", "h100"}, Relative{"mi325", "h100"},
-    Relative{"mi355", "h100"},  Relative{"tpu", "h100"},   Relative{"gaudi", "h100"},
-    Relative{"ascend", "a100"}, Relative{"910b", "a100"},  Relative{"a800", "a100"},
-    Relative{"a10g", "a100"},   Relative{"a40", "a100"},   Relative{"v100", "a100"},
-    Relative{"p100", "a100"},   Relative{"l40", "a100"},   Relative{"3090", "a100"},
-    Relative{"4090", "a100"},   Relative{"5090", "a100"},
+    CurveRelative{"gb200", "b200"},  CurveRelative{"gb300", "b200"}, CurveRelative{"b300", "b200"},
+    CurveRelative{"gh200", "h100"},  CurveRelative{"h200", "h100"},  CurveRelative{"h800", "h100"},
+    CurveRelative{"h20", "h100"},    CurveRelative{"mi300", "h100"}, CurveRelative{"mi325", "h100"},
+    CurveRelative{"mi355", "h100"},  CurveRelative{"tpu", "h100"},   CurveRelative{"gaudi", "h100"},
+    CurveRelative{"ascend", "a100"}, CurveRelative{"910b", "a100"},  CurveRelative{"a800", "a100"},
+    CurveRelative{"a10g", "a100"},   CurveRelative{"a40", "a100"},   CurveRelative{"v100", "a100"},
+    CurveRelative{"p100", "a100"},   CurveRelative{"l40", "a100"},   CurveRelative{"3090", "a100"},
+    CurveRelative{"4090", "a100"},   CurveRelative{"5090", "a100"},
 };
 
-std::vector<Curves> read_curves() {
-  std::vector<Curves> out;
+std::vector<DeviceCurves> read_curves() {
+  std::vector<DeviceCurves> out;
   for (const auto& [name, text] : kBuiltInCurves) {
-    const auto known = std::ranges::find(kKnown, name, &Known::name);
+    const auto known = std::ranges::find(kKnown, name, &CurveFacts::name);
     std::string source(text.substr(0, text.find("\npenstock_kernel_tables")));
     out.push_back({std::string(name), std::move(source), known->slowdown, std::string(known->source),
                    cluster::load_cluster(std::string(known->data_sheet)).types().front(),
@@ -95,8 +95,8 @@ bool links_suffice(const cluster::Cluster& cluster, const cluster::CollectiveTim
 
 }  // namespace
 
-const std::vector<Curves>& built_in_curves() {
-  static const std::vector<Curves> all = read_curves();
+const std::vector<DeviceCurves>& built_in_curves() {
+  static const std::vector<DeviceCurves> all = read_curves();
   return all;
 }
 
@@ -104,10 +104,11 @@ const std::string& digest_of_curves() {
   static const std::string digest = [] {
     std::string all;
     for (const auto& [name, text] : kBuiltInCurves) all += text;
-    for (const Known& known : kKnown) all += fmt::format("{} {}", known.name, known.slowdown);
+    for (const CurveFacts& known : kKnown) all += fmt::format("{} {}", known.name, known.slowdown);
     all += fmt::format("{} {}", cluster::usual_runtime().name,
                        cluster::usual_runtime().runtime.per_kernel.value());
-    for (const Relative& relative : kRelatives) all += fmt::format("{} {}", relative.word, relative.curves);
+    for (const CurveRelative& relative : kRelatives)
+      all += fmt::format("{} {}", relative.word, relative.curves);
     return core::digest(all);
   }();
   return digest;
@@ -118,11 +119,11 @@ namespace {
 std::optional<CurveChoice> find_curves(const cluster::DeviceType& type) {
   const std::string name = core::lower_case(type.name);
   const auto curves = [](std::string_view of) {
-    return &*std::ranges::find(built_in_curves(), of, &Curves::name);
+    return &*std::ranges::find(built_in_curves(), of, &DeviceCurves::name);
   };
-  for (const Relative& relative : kRelatives)
+  for (const CurveRelative& relative : kRelatives)
     if (name.find(relative.word) != name.npos) return CurveChoice{curves(relative.curves), false};
-  for (const Curves& each : built_in_curves())
+  for (const DeviceCurves& each : built_in_curves())
     if (name.find(each.name) != name.npos) return CurveChoice{&each, same_peak(type, each.device)};
   return {};
 }
@@ -166,7 +167,7 @@ OpTime CurveCosts::part_time(const graph::OpGraph& graph, core::OpId op, const c
                              std::int64_t samples, const OpShard& part) const {
   const auto choice = curves_for(device);
   if (!choice) return analytic_.part_time(graph, op, device, samples, part);
-  const Curves& curves = *choice->curves;
+  const DeviceCurves& curves = *choice->curves;
   if (choice->own) return curves.tables.part_time(graph, op, device, samples, part);
   const OpTime time = curves.tables.part_time(graph, op, curves.device, samples, part),
                from = analytic_.part_time(graph, op, curves.device, samples, part),
@@ -186,7 +187,7 @@ Seconds CurveCosts::core_forward(const graph::OpGraph& graph, core::OpId op,
                                  const OpShard& part) const {
   const auto choice = curves_for(device);
   if (!choice) return analytic_.core_forward(graph, op, device, samples, part);
-  const Curves& curves = *choice->curves;
+  const DeviceCurves& curves = *choice->curves;
   if (choice->own) return curves.tables.core_forward(graph, op, device, samples, part);
   return scaled_like(curves.tables.core_forward(graph, op, curves.device, samples, part),
                      analytic_.core_forward(graph, op, curves.device, samples, part),
@@ -197,7 +198,7 @@ Seconds CurveCosts::step_time(core::Bytes weights, const plan::Training& trainin
                               const cluster::DeviceType& device) const {
   const auto choice = curves_for(device);
   if (!choice) return analytic_.step_time(weights, training, device);
-  const Curves& curves = *choice->curves;
+  const DeviceCurves& curves = *choice->curves;
   if (choice->own) return curves.tables.step_time(weights, training, device);
   return scaled_like(curves.tables.step_time(weights, training, curves.device),
                      analytic_.step_time(weights, training, curves.device),

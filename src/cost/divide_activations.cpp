@@ -48,7 +48,7 @@ void divide_activations(StageLoad& load, const graph::OpGraph& graph, const plan
   load.saved = Bytes(0);
   add_copies(copies, where, load.saved, made);
   for (const OpId id : stage.operators) {
-    const Activations activations = activations_of(id);
+    const ActivationBytes activations = activations_of(id);
     const std::size_t here = where[id.index()];
     if (here == kSaved) {
       const bool again = std::binary_search(cores.begin(), cores.end(), id);
@@ -72,7 +72,7 @@ void divide_activations(StageLoad& load, const graph::OpGraph& graph, const plan
     if (copy != copies.end()) {
       made[here] -= std::min(activations.output, copy->bytes);
     } else if (where[under->index()] == here) {
-      const Activations input = activations_of(*under);
+      const ActivationBytes input = activations_of(*under);
       made[here] -= std::min({activations.output, input.output, input.all});
     }
   }

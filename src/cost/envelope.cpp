@@ -5,7 +5,7 @@
 namespace penstock::cost {
 namespace {
 
-bool covers(const Line& a, const Line& b) {
+bool covers(const MemoryLine& a, const MemoryLine& b) {
   return a.fixed >= b.fixed && a.each >= b.each;
 }
 
@@ -14,7 +14,7 @@ double product(core::Bytes a, core::Bytes b) {
 }
 
 /// True if `middle` is nowhere above both others. Rounding keeps it.
-bool covered(const Line& flat, const Line& middle, const Line& steep) {
+bool covered(const MemoryLine& flat, const MemoryLine& middle, const MemoryLine& steep) {
   constexpr double kRounding = 1e-12;
   return product(flat.fixed - middle.fixed, steep.each - middle.each) >
          product(middle.fixed - steep.fixed, middle.each - flat.each) * (1 + kRounding);
@@ -22,8 +22,8 @@ bool covered(const Line& flat, const Line& middle, const Line& steep) {
 
 }  // namespace
 
-void Envelope::raise(const Line& line) {
-  if (std::ranges::any_of(lines(), [&](const Line& known) { return covers(known, line); })) return;
+void MemoryEnvelope::raise(const MemoryLine& line) {
+  if (std::ranges::any_of(lines(), [&](const MemoryLine& known) { return covers(known, line); })) return;
   for (std::size_t i = size_; i-- > 0;)
     if (covers(line, lines_[i])) remove(i);
   insert(line);
@@ -31,20 +31,20 @@ void Envelope::raise(const Line& line) {
   if (size_ > kLines) join_nearest();
 }
 
-core::Bytes Envelope::at(std::int64_t samples) const {
+core::Bytes MemoryEnvelope::at(std::int64_t samples) const {
   core::Bytes most;
-  for (const Line& line : lines()) most = std::max(most, line.at(samples));
+  for (const MemoryLine& line : lines()) most = std::max(most, line.at(samples));
   return most;
 }
 
-void Envelope::insert(const Line& line) {
+void MemoryEnvelope::insert(const MemoryLine& line) {
   std::size_t at = size_++;
   for (; at > 0 && lines_[at - 1].each > line.each; --at) lines_[at] = lines_[at - 1];
   lines_[at] = line;
 }
 
 /// One that is gone may leave another covered.
-void Envelope::drop_covered() {
+void MemoryEnvelope::drop_covered() {
   for (std::size_t i = 1; i + 1 < size_;)
     if (covered(lines_[i - 1], lines_[i], lines_[i + 1])) {
       remove(i);
@@ -54,20 +54,20 @@ void Envelope::drop_covered() {
     }
 }
 
-void Envelope::join_nearest() {
+void MemoryEnvelope::join_nearest() {
   const auto apart = [&](std::size_t i) {
     return product(lines_[i].fixed - lines_[i + 1].fixed, lines_[i + 1].each - lines_[i].each);
   };
   std::size_t nearest = 0;
   for (std::size_t i = 1; i + 1 < size_; ++i)
     if (apart(i) < apart(nearest)) nearest = i;
-  const Line both{lines_[nearest].fixed, lines_[nearest + 1].each};
+  const MemoryLine both{lines_[nearest].fixed, lines_[nearest + 1].each};
   remove(nearest);
   lines_[nearest] = both;
   drop_covered();
 }
 
-void Envelope::remove(std::size_t i) {
+void MemoryEnvelope::remove(std::size_t i) {
   for (--size_; i < size_; ++i) lines_[i] = lines_[i + 1];
   lines_[size_] = {};
 }

@@ -9,7 +9,7 @@ constexpr std::string_view kOriginNames[] = {"measured", "interpolated", "extrap
 
 }  // namespace
 
-std::string_view name(Origin origin) {
+std::string_view name(TimeOrigin origin) {
   return kOriginNames[static_cast<std::size_t>(origin)];
 }
 
@@ -23,19 +23,19 @@ PassEstimate scaled(const PassEstimate& pass, double factor) {
   return {pass.time * factor, pass.low * factor, pass.high * factor, pass.origin};
 }
 
-Estimate sum(const Estimate& a, const Estimate& b) {
-  Estimate out;
+OpEstimate sum(const OpEstimate& a, const OpEstimate& b) {
+  OpEstimate out;
   for (std::size_t p = 0; p < graph::kPasses; ++p) out.passes[p] = sum(a.passes[p], b.passes[p]);
   return out;
 }
 
-Estimate scaled(Estimate whole, double factor) {
+OpEstimate scaled(OpEstimate whole, double factor) {
   for (PassEstimate& pass : whole.passes) pass = scaled(pass, factor);
   return whole;
 }
 
-Origin Estimate::origin() const {
-  Origin worst = Origin::measured;
+TimeOrigin OpEstimate::origin() const {
+  TimeOrigin worst = TimeOrigin::measured;
   for (const PassEstimate& pass : passes)
     if (pass.time.value() > 0) worst = std::max(worst, pass.origin);
   return worst;

@@ -8,18 +8,18 @@ namespace {
 constexpr int kPlainKernels = 4;
 
 /// By expert, and of all; numbers read and written, in rows of the output.
-struct Biases {
+struct ExpertBiases {
   int each, all;
   double rows;
 };
-constexpr std::array<Biases, 2> kBiases = {{{2, 1, 6}, {4, 1, 8}}};  // forward, backward
+constexpr std::array<ExpertBiases, 2> kBiases = {{{2, 1, 6}, {4, 1, 8}}};  // forward, backward
 
 /// Numbers read and written, in rows of what is clamped.
-struct Clamps {
+struct ExpertClamps {
   int kernels;
   double rows;
 };
-constexpr std::array<Clamps, 2> kClamps = {{{3, 4}, {3, 5}}};
+constexpr std::array<ExpertClamps, 2> kClamps = {{{3, 4}, {3, 5}}};
 
 }  // namespace
 

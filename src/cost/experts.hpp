@@ -12,10 +12,10 @@ namespace penstock::cost {
 struct ExpertWork {
   double experts = 0;  ///< that get a row: each runs every product
   double rows = 0;     ///< of one expert
-  struct Layer {
+  struct ExpertLayer {
     double in, out;
   };
-  std::array<Layer, 2> layers{};               ///< first and last
+  std::array<ExpertLayer, 2> layers{};         ///< first and last
   std::array<double, graph::kPasses> moved{};  ///< numbers that kernels beside the products read and write
 };
 

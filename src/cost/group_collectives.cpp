@@ -12,8 +12,8 @@ namespace {
 
 using core::Bytes;
 using core::OpId;
-using layout::Collectives;
 using layout::GroupCollective;
+using layout::GroupCollectives;
 
 using List = std::vector<GroupCollective>;
 
@@ -42,9 +42,9 @@ layout::ContextTensors of_largest(const layout::ContextTensors& each, plan::Part
 
 }  // namespace
 
-Collectives group_collectives(const Problem& whole, const Problem& local, const plan::Stage& stage,
-                              const std::map<OpId, plan::Partition>& how) {
-  Collectives inner;
+GroupCollectives group_collectives(const Problem& whole, const Problem& local, const plan::Stage& stage,
+                                   const std::map<OpId, plan::Partition>& how) {
+  GroupCollectives inner;
   for (const OpId id : stage.operators) {
     const graph::Operator& op = whole.graph.op(id);
     const int bytes = whole.graph.element_bytes();
@@ -58,7 +58,7 @@ Collectives group_collectives(const Problem& whole, const Problem& local, const 
                                            partition_of(how, id), op.input_gradient_flops.value() > 0));
   }
   if (stage.tensor_parallel == 1) return {inside({}, inner.forward), inside({}, inner.backward)};
-  const Collectives outer = layout::infer(local.graph, stage).collectives;
+  const GroupCollectives outer = layout::infer(local.graph, stage).collectives;
   return {inside(outer.forward, inner.forward), inside(outer.backward, inner.backward)};
 }
 

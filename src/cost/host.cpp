@@ -20,7 +20,7 @@ OpTime launch_time(const graph::OpGraph& graph, core::OpId id, const cluster::De
                    std::int64_t samples, const OpShard& part) {
   const core::Seconds each = device.host().per_kernel;
   if (each == core::Seconds(0)) return {};
-  const Launches count = launches(graph, id, matrices_of(graph.op(id), samples, part), device.host());
+  const LaunchCounts count = launches(graph, id, matrices_of(graph.op(id), samples, part), device.host());
   return {each * count.forward, each * count.input_gradient, each * count.weight_gradient};
 }
 
@@ -44,7 +44,7 @@ OpTime handed_over(const graph::OpGraph& graph, core::OpId id, const cluster::De
                    OpTime time) {
   const core::Seconds task = device.host().per_task;
   if (task == core::Seconds(0)) return time;
-  const Launches count = launches(graph, id, kAnyMatrices);
+  const LaunchCounts count = launches(graph, id, kAnyMatrices);
   const bool first = count.input_gradient > 0, second = count.weight_gradient > 0;
   if (count.forward > 0) time.forward += task;
   // A backward pass is one task for both gradients.

@@ -73,7 +73,7 @@ bool same(const UnitWork& a, const UnitWork& b) {
   return same(a.flops, b.flops) && same(a.moved, b.moved) && same(a.weights, b.weights);
 }
 
-UnitWork unit_work(const Work& work, graph::Pass pass, double units) {
+UnitWork unit_work(const KernelWork& work, graph::Pass pass, double units) {
   return {work.flops[static_cast<std::size_t>(pass)].value() / units,
           static_cast<double>(work.moved.value()) / units, static_cast<double>(work.weights.value())};
 }
@@ -126,7 +126,8 @@ bool inside(const Shape& shape, const Curves& curves) {
 
 /// Whole operators run the kernel of equal ones that do more. Attention makes the gradients of its inputs
 /// also where they are not needed (measured; Work has the most that any of them does).
-const KernelCurve* own_curve(const Way& way, const KernelKey& key, bool divided, const Curves& curves) {
+const KernelCurve* own_curve(const QueryNeighbours& way, const KernelKey& key, bool divided,
+                             const Curves& curves) {
   for (const KernelCurve* curve : curves)
     if (curve->key == key && same(curve->work, way.work)) return curve;
   const auto does_more = [&](const KernelCurve* curve) {
@@ -137,7 +138,7 @@ const KernelCurve* own_curve(const Way& way, const KernelKey& key, bool divided,
   return found == curves.end() ? nullptr : *found;
 }
 
-void find_sequences(Way& way, const KernelKey& key, const Curves& curves) {
+void find_sequences(QueryNeighbours& way, const KernelKey& key, const Curves& curves) {
   const auto length = sequence(key);
   if (!length) return;
   std::int64_t below = 0, above = 0;
@@ -151,30 +152,31 @@ void find_sequences(Way& way, const KernelKey& key, const Curves& curves) {
     way.along = static_cast<double>(*length - below) / static_cast<double>(above - below);
 }
 
-std::vector<Way::Neighbour> nearest(const KernelKey& key, const UnitWork& work, const Curves& curves) {
+std::vector<QueryNeighbours::WeightedCurve> nearest(const KernelKey& key, const UnitWork& work,
+                                                    const Curves& curves) {
   std::vector<std::pair<double, std::size_t>> far;
   for (std::size_t i = 0; i < curves.size(); ++i) far.emplace_back(distance(key, work, *curves[i]), i);
   const auto count = static_cast<std::ptrdiff_t>(std::min(kNeighbours, far.size()));
   std::partial_sort(far.begin(), far.begin() + count, far.end());
-  std::vector<Way::Neighbour> out;
+  std::vector<QueryNeighbours::WeightedCurve> out;
   double sum = 0;
   for (auto it = far.begin(); it != far.begin() + count; ++it) {
     const double near = std::max(it->first, kClosest);
     out.push_back({curves[it->second], 1 / (near * near)});
     sum += out.back().weight;
   }
-  for (Way::Neighbour& neighbour : out) neighbour.weight /= sum;
+  for (QueryNeighbours::WeightedCurve& neighbour : out) neighbour.weight /= sum;
   return out;
 }
 
 /// Points at one number of units become their mean.
-void merge(std::vector<KernelCurve::Point>& points) {
+void merge(std::vector<KernelCurve::CurvePoint>& points) {
   std::sort(points.begin(), points.end(), [](const auto& a, const auto& b) {
     return std::tie(a.units, a.seconds) < std::tie(b.units, b.seconds);
   });
-  std::vector<KernelCurve::Point> out;
+  std::vector<KernelCurve::CurvePoint> out;
   for (std::size_t i = 0; i < points.size();) {
-    KernelCurve::Point mean = points[i];
+    KernelCurve::CurvePoint mean = points[i];
     std::size_t j = i + 1;
     for (; j < points.size() && points[j].units == mean.units; ++j) {
       mean.seconds += points[j].seconds;
@@ -189,7 +191,8 @@ void merge(std::vector<KernelCurve::Point>& points) {
 }
 
 /// `way` has its work; curves are of the key's kind and number, and of one pass.
-std::optional<Way> completed(Way way, const KernelKey& key, bool divided, const Curves& curves) {
+std::optional<QueryNeighbours> completed(QueryNeighbours way, const KernelKey& key, bool divided,
+                                         const Curves& curves) {
   if (curves.empty()) return std::nullopt;
   way.precision = key.precision;
   way.own = own_curve(way, key, divided, curves);
@@ -199,19 +202,20 @@ std::optional<Way> completed(Way way, const KernelKey& key, bool divided, const 
   return way;
 }
 
-Predicted between(const Predicted& a, const Predicted& b, double along, bool square_root) {
+KernelPrediction between(const KernelPrediction& a, const KernelPrediction& b, double along,
+                         bool square_root) {
   const auto mix = [&](double x, double y) {
     if (!square_root) return x + along * (y - x);
     const double root = std::sqrt(x) + along * (std::sqrt(y) - std::sqrt(x));
     return root * root;
   };
-  return {mix(a.seconds, b.seconds), mix(a.low, b.low), mix(a.high, b.high), Fold::samples_inside, false};
+  return {mix(a.seconds, b.seconds), mix(a.low, b.low), mix(a.high, b.high), FoldKind::samples_inside, false};
 }
 
 }  // namespace
 
-Unrolled unrolled(KernelKey key) {
-  Unrolled out{std::move(key), 1};
+UnrolledKey unrolled(KernelKey key) {
+  UnrolledKey out{std::move(key), 1};
   Shape& shape = out.key.shape;
   const auto rows = std::find_if(shape.begin(), shape.end(),
                                  [&](const auto& one) { return one.first == rows_extent(out.key.kind); });
@@ -235,15 +239,15 @@ KernelCurves::KernelCurves(const Calibration& calibration, double cold_share)
   for (const MeasuredKernel& kernel : calibration.kernels) {
     const auto [key, units] = unrolled(kernel.key);
     for (const KernelPoint& point : kernel.points) {
-      const auto at = [&](core::Seconds Timing::*what) {
+      const auto at = [&](core::Seconds TimingSummary::*what) {
         return at_share(point.cold.*what, point.back_to_back.*what, cold_share).value();
       };
       const UnitWork work = unit_work(kernel.work, point.pass, units);
       const Rounded rounded{key, point.pass, static_cast<float>(work.flops), static_cast<float>(work.moved),
                             static_cast<float>(work.weights)};
       KernelCurve& curve = found.try_emplace(rounded, KernelCurve{key, point.pass, work, {}}).first->second;
-      curve.points.push_back({units * static_cast<double>(point.samples), at(&Timing::median),
-                              at(&Timing::low), at(&Timing::high)});
+      curve.points.push_back({units * static_cast<double>(point.samples), at(&TimingSummary::median),
+                              at(&TimingSummary::low), at(&TimingSummary::high)});
     }
   }
   for (auto& [rounded, curve] : found) {
@@ -260,45 +264,46 @@ std::vector<const KernelCurve*> KernelCurves::alike(const KernelKey& key, graph:
   return out;
 }
 
-std::optional<Way> KernelCurves::way(const KernelQuery& query) const {
+std::optional<QueryNeighbours> KernelCurves::way(const KernelQuery& query) const {
   const auto [key, units] = unrolled(query.key);
-  Way way;
+  QueryNeighbours way;
   way.units = units;
   way.work = unit_work(query.work, query.pass, units);
   return completed(std::move(way), key, query.divided, alike(key, query.pass));
 }
 
-std::optional<Way> KernelCurves::way_without(const KernelCurve& curve) const {
+std::optional<QueryNeighbours> KernelCurves::way_without(const KernelCurve& curve) const {
   Curves others = alike(curve.key, curve.pass);
   std::erase_if(others, [&](const KernelCurve* other) { return other->key == curve.key; });
-  Way way;
+  QueryNeighbours way;
   way.work = curve.work;
   return completed(std::move(way), curve.key, false, others);
 }
 
-Predicted KernelCurves::on(const KernelCurve& curve, double units) const {
+KernelPrediction KernelCurves::on(const KernelCurve& curve, double units) const {
   const auto above = std::lower_bound(curve.points.begin(), curve.points.end(), units,
                                       [](const auto& point, double n) { return point.units < n; });
   if (above != curve.points.end() && above->units == units)
-    return {above->seconds, above->low, above->high, Fold::samples_inside, true};
+    return {above->seconds, above->low, above->high, FoldKind::samples_inside, true};
   if (above != curve.points.begin() && above != curve.points.end()) {
     const auto below = std::prev(above);
-    const auto at = [](const KernelCurve::Point& p) {
-      return Predicted{p.seconds, p.low, p.high, {}, false};
+    const auto at = [](const KernelCurve::CurvePoint& p) {
+      return KernelPrediction{p.seconds, p.low, p.high, {}, false};
     };
     return between(at(*below), at(*above), (units - below->units) / (above->units - below->units), false);
   }
-  const KernelCurve::Point& end = above == curve.points.end() ? curve.points.back() : curve.points.front();
+  const KernelCurve::CurvePoint& end =
+      above == curve.points.end() ? curve.points.back() : curve.points.front();
   const double held = roofline(curve, units) / roofline(curve, end.units);
-  return {end.seconds * held, end.low * held, end.high * held, Fold::samples_frontier, false};
+  return {end.seconds * held, end.low * held, end.high * held, FoldKind::samples_frontier, false};
 }
 
-Predicted KernelCurves::predict(const Way& way, double samples) const {
+KernelPrediction KernelCurves::predict(const QueryNeighbours& way, double samples) const {
   const double units = way.units * samples;
   if (way.own) return on(*way.own, units);
   if (way.shorter && way.longer && way.shorter->covers(units) && way.longer->covers(units)) {
-    Predicted out = between(on(*way.shorter, units), on(*way.longer, units), way.along, true);
-    out.fold = Fold::shape_inside;
+    KernelPrediction out = between(on(*way.shorter, units), on(*way.longer, units), way.along, true);
+    out.fold = FoldKind::shape_inside;
     return out;
   }
   double logarithm = 0;
@@ -308,8 +313,8 @@ Predicted KernelCurves::predict(const Way& way, double samples) const {
     covered |= curve->covers(units);
   }
   const double seconds = roofline(way.work, units, way.precision) / std::exp(logarithm);
-  return {seconds, seconds, seconds, way.inside && covered ? Fold::shape_inside : Fold::shape_frontier,
-          false};
+  return {seconds, seconds, seconds,
+          way.inside && covered ? FoldKind::shape_inside : FoldKind::shape_frontier, false};
 }
 
 bool KernelCurves::knows(cluster::Precision precision) const {

@@ -11,18 +11,18 @@ namespace penstock::cost {
 /// A query: a pass over any number of samples.
 struct KernelQuery {
   KernelKey key;
-  Work work;
+  KernelWork work;
   graph::Pass pass;
   bool divided = false;  ///< the work is a part of what operators of that shape do
 };
 
 /// Kernels whose samples are only more rows of a product, or more elements, have one curve for all numbers of
 /// rows. It has the key without that extent, and how many units a sample counts.
-struct Unrolled {
+struct UnrolledKey {
   KernelKey key;  ///< extents by name
   double units = 1;
 };
-Unrolled unrolled(KernelKey key);
+UnrolledKey unrolled(KernelKey key);
 
 /// Work of a pass over n units: n * flops, and n * moved + weights bytes read and written.
 struct UnitWork {
@@ -31,27 +31,27 @@ struct UnitWork {
 
 /// Time of one kernel at ascending numbers of units, at least one.
 struct KernelCurve {
-  struct Point {
+  struct CurvePoint {
     double units;
     double seconds, low, high;
   };
   KernelKey key;  ///< unrolled
   graph::Pass pass;
   UnitWork work;
-  std::vector<Point> points;
+  std::vector<CurvePoint> points;
   bool covers(double units) const { return points.front().units <= units && units <= points.back().units; }
 };
 
 /// A prediction, and how it came about.
-struct Predicted {
+struct KernelPrediction {
   double seconds = 0, low = 0, high = 0;
-  Fold fold = Fold::samples_inside;
+  FoldKind fold = FoldKind::samples_inside;
   bool measured = false;
 };
 
 /// Where to look for a query; the same for any number of samples.
-struct Way {
-  struct Neighbour {
+struct QueryNeighbours {
+  struct WeightedCurve {
     const KernelCurve* curve;
     double weight;  ///< of its utilisation; they sum up to 1
   };
@@ -62,7 +62,7 @@ struct Way {
   const KernelCurve* shorter = nullptr;  ///< the same attention over the next sequences below and above
   const KernelCurve* longer = nullptr;
   double along = 0;  ///< from the shorter sequence to the longer, 0 to 1
-  std::vector<Neighbour> neighbours;
+  std::vector<WeightedCurve> neighbours;
   bool inside = false;  ///< each extent is between the least and the most measured of its kind
 };
 
@@ -75,12 +75,12 @@ class KernelCurves {
   KernelCurves(const Calibration& calibration, double cold_share);
 
   /// None: nothing was measured of that kind, pass and number format.
-  std::optional<Way> way(const KernelQuery& query) const;
+  std::optional<QueryNeighbours> way(const KernelQuery& query) const;
   /// To a curve, as if nothing of its key had been measured.
-  std::optional<Way> way_without(const KernelCurve& curve) const;
-  Predicted predict(const Way& way, double samples) const;
+  std::optional<QueryNeighbours> way_without(const KernelCurve& curve) const;
+  KernelPrediction predict(const QueryNeighbours& way, double samples) const;
   /// On one curve, as if it were the only one.
-  Predicted on(const KernelCurve& curve, double units) const;
+  KernelPrediction on(const KernelCurve& curve, double units) const;
 
   const std::vector<KernelCurve>& curves() const { return curves_; }
   bool knows(cluster::Precision precision) const;

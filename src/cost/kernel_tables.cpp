@@ -30,38 +30,38 @@ constexpr int kElement = 2;
 /// Extents that differ by less are one.
 constexpr double kSameExtent = 1e-9;
 
-Origin origin_of(double at, double low, double high) {
-  if (std::abs(at - low) < kSameExtent || std::abs(at - high) < kSameExtent) return Origin::measured;
-  return at > low && at < high ? Origin::interpolated : Origin::extrapolated;
+TimeOrigin origin_of(double at, double low, double high) {
+  if (std::abs(at - low) < kSameExtent || std::abs(at - high) < kSameExtent) return TimeOrigin::measured;
+  return at > low && at < high ? TimeOrigin::interpolated : TimeOrigin::extrapolated;
 }
 
 /// Where `at` lies between two neighbours of `knots`, ascending: both, and the share of the upper one.
-struct Between {
+struct KnotInterval {
   double low, high, share;
-  Origin origin;
+  TimeOrigin origin;
 };
-Between between(const std::set<double>& knots, double at) {
+KnotInterval between(const std::set<double>& knots, double at) {
   const auto above = knots.lower_bound(at - kSameExtent);
   if (above == knots.begin()) return {*above, *above, 0, origin_of(at, *above, *above)};
-  if (above == knots.end()) return {*knots.rbegin(), *knots.rbegin(), 0, Origin::extrapolated};
+  if (above == knots.end()) return {*knots.rbegin(), *knots.rbegin(), 0, TimeOrigin::extrapolated};
   const double low = *std::prev(above), high = *above;
   return {low, high, (at - low) / (high - low), origin_of(at, low, high)};
 }
 
-RateGrid::Rate along_cell(const std::map<double, double>& cell, double at) {
+RateGrid::TableRate along_cell(const std::map<double, double>& cell, double at) {
   const auto above = cell.lower_bound(at - kSameExtent);
   if (above == cell.begin()) return {above->second, origin_of(at, above->first, above->first)};
   const auto below = std::prev(above);
-  if (above == cell.end()) return {below->second, Origin::extrapolated};
+  if (above == cell.end()) return {below->second, TimeOrigin::extrapolated};
   const double share = (at - below->first) / (above->first - below->first);
   return {below->second + (above->second - below->second) * share, origin_of(at, below->first, above->first)};
 }
 
-PassEstimate exactly(Seconds time, Origin origin) {
+PassEstimate exactly(Seconds time, TimeOrigin origin) {
   return {time, time, time, origin};
 }
 
-Estimate all_of(const OpTime& time, Origin origin) {
+OpEstimate all_of(const OpTime& time, TimeOrigin origin) {
   return {{exactly(time.forward, origin), exactly(time.input_gradient, origin),
            exactly(time.weight_gradient, origin)}};
 }
@@ -100,7 +100,7 @@ namespace {
 constexpr double kBackwardProducts = 5.0 / 2 * 73 / 63;
 
 PassEstimate product_at(const RateGrid& rates, double m, double n, double k) {
-  const RateGrid::Rate rate = rates.rate(n, k, m);
+  const RateGrid::TableRate rate = rates.rate(n, k, m);
   return exactly(Seconds(product_flops(m, n, k) / rate.value), rate.origin);
 }
 
@@ -124,21 +124,21 @@ void RateGrid::add(double row, double column, double along, double rate) {
   if (!fresh) known->second = std::min(known->second, std::log(rate));
 }
 
-RateGrid::Rate RateGrid::rate(double row, double column, double along) const {
+RateGrid::TableRate RateGrid::rate(double row, double column, double along) const {
   const double x = std::log(row), y = std::log(column), z = std::log(along);
-  const Between r = between(rows_, x), c = between(columns_, y);
+  const KnotInterval r = between(rows_, x), c = between(columns_, y);
   // Uses those of the four cells around that were measured.
   double sum = 0, weight = 0;
-  Origin origin = std::max(r.origin, c.origin);
+  TimeOrigin origin = std::max(r.origin, c.origin);
   for (const auto& [at_row, row_share] : {std::pair{r.low, 1 - r.share}, std::pair{r.high, r.share}})
     for (const auto& [at_column, column_share] : {std::pair{c.low, 1 - c.share}, std::pair{c.high, c.share}})
       if (const double share = row_share * column_share; share > 0) {
         const auto cell = cells_.find({at_row, at_column});
         if (cell == cells_.end()) {
-          origin = Origin::extrapolated;
+          origin = TimeOrigin::extrapolated;
           continue;
         }
-        const Rate along_it = along_cell(cell->second, z);
+        const TableRate along_it = along_cell(cell->second, z);
         sum += share * along_it.value;
         weight += share;
         origin = std::max(origin, along_it.origin);
@@ -149,11 +149,11 @@ RateGrid::Rate RateGrid::rate(double row, double column, double along) const {
     return std::hypot(a.first.first - x, a.first.second - y) <
            std::hypot(b.first.first - x, b.first.second - y);
   });
-  return {std::exp(along_cell(nearest->second, z).value), Origin::extrapolated};
+  return {std::exp(along_cell(nearest->second, z).value), TimeOrigin::extrapolated};
 }
 
 TableCosts::TableCosts(std::string device, std::vector<ProductTime> products,
-                       std::vector<AttentionTime> attention, std::optional<Streaming> streaming,
+                       std::vector<AttentionTime> attention, std::optional<StreamingTime> streaming,
                        std::vector<cluster::CollectiveTime> collectives, std::vector<ProductTime> grouped)
     : device_(std::move(device)),
       products_(std::move(products)),
@@ -200,7 +200,7 @@ PassEstimate TableCosts::expert_product(double m, double n, double k) const {
   return product_at(grouped_rates_.empty() ? product_rates_ : grouped_rates_, m, n, k);
 }
 
-Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpShard& part) const {
+OpEstimate TableCosts::linear(const graph::Operator& op, double samples, const OpShard& part) const {
   const auto& l = as<graph::Linear>(op);
   const double tokens = static_cast<double>(std::max<std::int64_t>(1, l.rows)) * samples;
   double in = static_cast<double>(l.in), out = static_cast<double>(l.out);
@@ -210,13 +210,13 @@ Estimate TableCosts::linear(const graph::Operator& op, double samples, const OpS
            graph::weighs(op) ? product(in, out, tokens) : PassEstimate{}}};
 }
 
-Estimate TableCosts::experts(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                             double samples, const OpShard& part) const {
+OpEstimate TableCosts::experts(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                               double samples, const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   const ExpertWork work = expert_work(as<graph::Experts>(op), samples, part);
   const OpTime beside = analytic_.expert_moves(graph, id, device, samples, part);
   const bool input = op.input_gradient_flops.value() > 0;
-  Estimate out;
+  OpEstimate out;
   for (const auto& [in, width] : work.layers) {
     out.passes[0] = sum(out.passes[0], scaled(expert_product(work.rows, width, in), work.experts));
     if (input) out.passes[1] = sum(out.passes[1], scaled(expert_product(work.rows, in, width), work.experts));
@@ -228,22 +228,22 @@ Estimate TableCosts::experts(const graph::OpGraph& graph, core::OpId id, const c
   return out;
 }
 
-Estimate TableCosts::projections(const graph::Operator& op, double samples, const OpShard& part) const {
+OpEstimate TableCosts::projections(const graph::Operator& op, double samples, const OpShard& part) const {
   const auto& a = as<graph::Attention>(op);
   const auto mine = [&](std::int64_t width) { return static_cast<double>(width) * part.part; };
   const double tokens = static_cast<double>(a.queries) * samples, wide = static_cast<double>(a.hidden),
                queries = mine(a.inner_width()), others = mine(a.projected_width() + a.values_width());
   const auto dense = [&](double in, double out) {
-    return Estimate{{product(tokens, out, in), product(tokens, in, out), product(in, out, tokens)}};
+    return OpEstimate{{product(tokens, out, in), product(tokens, in, out), product(in, out, tokens)}};
   };
-  const Estimate last = dense(mine(a.result_width()), wide);
+  const OpEstimate last = dense(mine(a.result_width()), wide);
   if (a.rotary_width == 0) return sum(dense(wide, queries + others), last);
   const double latent = static_cast<double>(a.query_width > 0 ? a.query_width : a.hidden);
   return sum(sum(dense(latent, queries), dense(static_cast<double>(a.value_width), others)), last);
 }
 
-Estimate TableCosts::plain_core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                                double samples) const {
+OpEstimate TableCosts::plain_core(const graph::OpGraph& graph, core::OpId id,
+                                  const cluster::DeviceType& device, double samples) const {
   const auto& a = as<graph::Attention>(graph.op(id));
   const double heads = static_cast<double>(a.heads), size = head_size(a), keys = static_cast<double>(a.keys),
                rows = std::max(1.0, heads * samples) * static_cast<double>(a.queries);
@@ -251,20 +251,20 @@ Estimate TableCosts::plain_core(const graph::OpGraph& graph, core::OpId id, cons
       narrow = product(rows, size, keys);               // context, and gradients of query, key and value
   const OpTime softmax = analytic_.softmax_time(graph, id, device, samples);
   const auto pass = [](const PassEstimate& products, Seconds between) {
-    return exactly(products.time + between, Origin::analytic);
+    return exactly(products.time + between, TimeOrigin::analytic);
   };
   return {{pass(sum(wide, narrow), softmax.forward),
            pass(sum(wide, scaled(narrow, 3)), softmax.input_gradient),
            {}}};
 }
 
-Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                          std::int64_t samples, const OpShard& part) const {
+OpEstimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                            std::int64_t samples, const OpShard& part) const {
   const auto& a = as<graph::Attention>(graph.op(id));
   if (a.core == AttentionCore::plain)
     return plain_core(graph, id, device, static_cast<double>(samples) * part.part);
   if (a.core != AttentionCore::flash || attention_rates_.empty())
-    return all_of(analytic_.core_time(graph, id, device, samples, part), Origin::analytic);
+    return all_of(analytic_.core_time(graph, id, device, samples, part), TimeOrigin::analytic);
   const double heads = static_cast<double>(a.heads), size = head_size(a),
                queries = static_cast<double>(a.queries), keys = static_cast<double>(a.keys),
                sequence = std::min(queries, keys),  // of a kernel: a ring's hop, or a packed document
@@ -272,14 +272,14 @@ Estimate TableCosts::core(const graph::OpGraph& graph, core::OpId id, const clus
   // The tables are of a causal mask, which leaves half.
   const double flops = attention_flops(together, queries, keys, size) * 2 * graph::unmasked_share(a);
   const auto pass = [&](const RateGrid& rates) {
-    const RateGrid::Rate rate = rates.rate(sequence, size, together);
+    const RateGrid::TableRate rate = rates.rate(sequence, size, together);
     return exactly(Seconds(flops / rate.value), rate.origin);
   };
   return {{pass(attention_rates_), pass(backward_rates_), {}}};
 }
 
-Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                              std::int64_t samples, const OpShard& part) const {
+OpEstimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                                std::int64_t samples, const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return estimate(graph, id, device, samples_of(samples, part.part), {});
   const graph::Operator& op = graph.op(id);
@@ -289,9 +289,9 @@ Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const 
   if (graph.element_bytes() == kElement && op.kind == OpKind::experts)
     return experts(graph, id, device, static_cast<double>(samples), part);
   if (graph.element_bytes() != kElement || op.kind != OpKind::attention || !self)
-    return all_of(analytic_.part_time(graph, id, device, samples, part), Origin::analytic);
-  const Estimate outer = projections(op, static_cast<double>(samples), part);
-  Estimate inner = core(graph, id, device, samples, part);
+    return all_of(analytic_.part_time(graph, id, device, samples, part), TimeOrigin::analytic);
+  const OpEstimate outer = projections(op, static_cast<double>(samples), part);
+  OpEstimate inner = core(graph, id, device, samples, part);
   const Seconds turned = analytic_.rotary_time(graph, id, device, static_cast<double>(samples) * part.part);
   for (PassEstimate* pass : {&inner.passes[0], &inner.passes[1]})
     *pass = exactly(pass->time + turned, pass->origin);

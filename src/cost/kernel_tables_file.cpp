@@ -116,9 +116,9 @@ std::string collectives_text(const cluster::CollectiveTimes& times) {
   return out;
 }
 
-Streaming read_streaming(const Yaml& node, const std::string& device) {
+StreamingTime read_streaming(const Yaml& node, const std::string& device) {
   node.only({"bandwidth", "latency"});
-  const Streaming out{node.at("bandwidth").bandwidth(), node.at("latency").seconds()};
+  const StreamingTime out{node.at("bandwidth").bandwidth(), node.at("latency").seconds()};
   if (!(out.bandwidth.value() > 0)) node.at("bandwidth").fail("expected a bandwidth above zero");
   if (const auto wrong = above_memory_bandwidth(out.bandwidth.value(), 1, device); !wrong.empty())
     node.at("bandwidth").fail(wrong);
@@ -141,7 +141,7 @@ TableCosts parse_kernel_tables(const std::string& text, const std::string& file)
   std::vector<ProductTime> products = read_products(root.at("products"), device), grouped;
   if (const auto table = root.find("grouped")) grouped = read_products(*table, device);
   if (const auto table = root.find("attention")) attention = read_attention(*table, device);
-  std::optional<Streaming> streaming;
+  std::optional<StreamingTime> streaming;
   if (const auto node = root.find("streaming")) streaming = read_streaming(*node, device);
   return {device,    std::move(products),    std::move(attention),
           streaming, read_collectives(root), std::move(grouped)};

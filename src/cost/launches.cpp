@@ -12,7 +12,7 @@ using graph::OpKind;
 
 /// Attention with its projections of query, key and value in one product. Kernel by kernel: product and bias,
 /// three transpositions, scores, scale with mask, softmax, context, transposition, product and bias.
-constexpr Launches kPlainAttention{12, 15, 4}, kFlashAttention{5, 6, 4};
+constexpr LaunchCounts kPlainAttention{12, 15, 4}, kFlashAttention{5, 6, 4};
 constexpr int kPlainCore = 5, kFlashCore = 1;
 
 /// Launches that a softmax that is not fused adds: cast to fp32, scale, mask, cast back.
@@ -24,7 +24,7 @@ constexpr std::int64_t kFusedSoftmax = 4;
 /// targets' logits, with their sum over devices. Exponential, sum, sum over devices, logarithm, difference,
 /// quotient; six for the mean and its average over replicas, two for its scale. Backward: six where targets
 /// are, the scale, the cast; four of the mean.
-constexpr Launches kLoss{30, 12, 0};
+constexpr LaunchCounts kLoss{30, 12, 0};
 /// A batch, at the first input: copied to the device, handed to the group, cut into tokens and labels; masks
 /// and positions made again. Any other input is one copy.
 constexpr int kBatch = 11;
@@ -40,7 +40,7 @@ int terms(const graph::Operator& op) {
   return said > 0 ? static_cast<int>(said) : 2;
 }
 
-Launches expert_launches(const graph::Experts& e) {
+LaunchCounts expert_launches(const graph::Experts& e) {
   // One call for all experts: Transformer Engine's GroupedLinear loops over them without PyTorch.
   const int products = kExpertProducts;
   const auto [forward, backward] = expert_kernels(e);
@@ -48,12 +48,12 @@ Launches expert_launches(const graph::Experts& e) {
 }
 
 /// Kernels of one pass where the operator has it.
-Launches kernels(const graph::Operator& op) {
+LaunchCounts kernels(const graph::Operator& op) {
   switch (op.kind) {
     case OpKind::input:
       return {1, 0, 0};
     case OpKind::softmax:
-      return graph::is_loss(op) ? kLoss : Launches{1, 1, 0};
+      return graph::is_loss(op) ? kLoss : LaunchCounts{1, 1, 0};
     case OpKind::reshape:
     case OpKind::profiled:
       return {};
@@ -97,11 +97,11 @@ bool fetches_batch(const graph::OpGraph& graph, core::OpId id) {
   return true;
 }
 
-Launches launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices,
-                  const cluster::Runtime& runtime) {
+LaunchCounts launches(const graph::OpGraph& graph, core::OpId id, std::int64_t matrices,
+                      const cluster::FrameworkRuntime& runtime) {
   const graph::Operator& op = graph.op(id);
-  Launches out = kernels(op);
-  const Launches more = unfused_launches(op, runtime);
+  LaunchCounts out = kernels(op);
+  const LaunchCounts more = unfused_launches(op, runtime);
   out.forward += more.forward;
   out.input_gradient += more.input_gradient;
   out.weight_gradient += more.weight_gradient;

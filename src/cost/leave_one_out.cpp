@@ -11,7 +11,7 @@
 namespace penstock::cost {
 namespace {
 
-using Errors = std::map<std::pair<graph::OpKind, Fold>, std::vector<double>>;
+using Errors = std::map<std::pair<graph::OpKind, FoldKind>, std::vector<double>>;
 
 double error(double predicted, double measured) {
   return std::abs(predicted / measured - 1);
@@ -21,7 +21,7 @@ void hold_out_samples(const KernelCurves& curves, const KernelCurve& curve, Erro
   for (std::size_t i = 0; i < curve.points.size() && curve.points.size() > 1; ++i) {
     KernelCurve others = curve;
     others.points.erase(others.points.begin() + static_cast<std::ptrdiff_t>(i));
-    const Predicted predicted = curves.on(others, curve.points[i].units);
+    const KernelPrediction predicted = curves.on(others, curve.points[i].units);
     errors[{curve.key.kind, predicted.fold}].push_back(error(predicted.seconds, curve.points[i].seconds));
   }
 }
@@ -29,8 +29,8 @@ void hold_out_samples(const KernelCurves& curves, const KernelCurve& curve, Erro
 void hold_out_shape(const KernelCurves& curves, const KernelCurve& curve, Errors& errors) {
   const auto way = curves.way_without(curve);
   if (!way) return;
-  for (const KernelCurve::Point& point : curve.points) {
-    const Predicted predicted = curves.predict(*way, point.units);
+  for (const KernelCurve::CurvePoint& point : curve.points) {
+    const KernelPrediction predicted = curves.predict(*way, point.units);
     errors[{curve.key.kind, predicted.fold}].push_back(error(predicted.seconds, point.seconds));
   }
 }

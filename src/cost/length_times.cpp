@@ -22,12 +22,12 @@ std::vector<std::int64_t> knots_of(std::int64_t sequence) {
 }
 
 /// Neighbours of a value, and how far it is from the first to the second.
-struct Between {
+struct LengthInterval {
   std::int64_t low, high;
   double share;
 };
 
-Between between(const std::vector<std::int64_t>& knots, double value) {
+LengthInterval between(const std::vector<std::int64_t>& knots, double value) {
   const double inside =
       std::clamp(value, static_cast<double>(knots.front()), static_cast<double>(knots.back()));
   const auto above =
@@ -97,13 +97,13 @@ const std::vector<StageTime>& LengthTimes::at(Knot knot, std::size_t replica) {
 }
 
 std::vector<StageTime> LengthTimes::between_keys(std::int64_t tokens, double keys, std::size_t replica) {
-  const Between k = between(knots_, keys);
+  const LengthInterval k = between(knots_, keys);
   const std::vector<StageTime>& low = at({tokens, k.low}, replica);
   return k.share == 0 ? low : mix(low, at({tokens, k.high}, replica), k.share);
 }
 
-std::vector<StageTime> LengthTimes::times(std::size_t replica, const layout::Fill& fill) {
-  const Between t = between(knots_, fill.tokens);
+std::vector<StageTime> LengthTimes::times(std::size_t replica, const layout::SampleFill& fill) {
+  const LengthInterval t = between(knots_, fill.tokens);
   auto low = between_keys(t.low, fill.keys, replica);
   return t.share == 0 ? low : mix(std::move(low), between_keys(t.high, fill.keys, replica), t.share);
 }

@@ -7,7 +7,7 @@ namespace penstock::cost {
 namespace {
 
 /// Takes its share of what a part has less of.
-struct Divide {
+struct ExtentDivider {
   double share;
   bool row;     ///< of matrices: of what they read
   bool tokens;  ///< of mixtures: of their rows
@@ -40,15 +40,15 @@ core::Bytes scaled(core::Bytes bytes, double share) {
 
 std::optional<graph::Attributes> divided(const graph::Operator& op, const OpShard& part) {
   graph::Attributes out = op.attributes;
-  Divide divide{part.part, part.partition == plan::Partition::row,
-                part.partition == plan::Partition::sequence};
+  ExtentDivider divide{part.part, part.partition == plan::Partition::row,
+                       part.partition == plan::Partition::sequence};
   std::visit(divide, out);
   return divide.whole_known ? std::optional(out) : std::nullopt;
 }
 
-Work shard_work(const graph::OpGraph& graph, core::OpId id, cluster::Precision precision,
-                const OpShard& part) {
-  Work work = work_of(graph, id, precision);
+KernelWork shard_work(const graph::OpGraph& graph, core::OpId id, cluster::Precision precision,
+                      const OpShard& part) {
+  KernelWork work = work_of(graph, id, precision);
   if (part.partition == plan::Partition::whole) return work;
   const graph::Operator& op = graph.op(id);
   double read = 0;

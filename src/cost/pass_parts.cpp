@@ -12,7 +12,7 @@ namespace {
 
 using core::OpId;
 using core::Seconds;
-using layout::Among;
+using layout::GroupScope;
 
 /// Nothing below zero, which only rounding would leave.
 OpTime difference(const OpTime& a, const OpTime& b) {
@@ -37,8 +37,8 @@ struct OtherWorld {
 /// Seconds that passes of a stage wait for groups that all wait at once.
 class GroupWaits {
  public:
-  GroupWaits(const Problem& problem, const plan::Stage& stage, Among among,
-             const layout::Collectives& collectives, const std::vector<OpId>& again)
+  GroupWaits(const Problem& problem, const plan::Stage& stage, GroupScope among,
+             const layout::GroupCollectives& collectives, const std::vector<OpId>& again)
       : among_(among), collectives_(collectives), again_(again) {
     if (layout::meet(stage, among)) times_.emplace(problem.cluster, layout::groups(stage, among));
   }
@@ -58,8 +58,8 @@ class GroupWaits {
   }
 
  private:
-  Among among_;
-  const layout::Collectives& collectives_;
+  GroupScope among_;
+  const layout::GroupCollectives& collectives_;
   const std::vector<OpId>& again_;
   std::optional<GroupTimes> times_;
 };
@@ -77,18 +77,18 @@ std::vector<PassParts> pass_parts(const Problem& problem, const plan::Stage& sta
   const OtherWorld hostless(problem, problem.cluster.without_host_times());
   const OtherWorld bare(problem, hostless.cluster.slowed_by(1));
   const OperatorSets all = {stage.operators};
-  ReplicaTimes whole(problem, stage, all), ring(problem, stage, all, ReplicaTimes::Waits::ring),
-      slowed(hostless.problem, stage, all, ReplicaTimes::Waits::ring),
-      kernels(bare.problem, stage, all, ReplicaTimes::Waits::ring);
+  ReplicaTimes whole(problem, stage, all), ring(problem, stage, all, ReplicaTimes::CountedWaits::ring),
+      slowed(hostless.problem, stage, all, ReplicaTimes::CountedWaits::ring),
+      kernels(bare.problem, stage, all, ReplicaTimes::CountedWaits::ring);
 
   const LocalProblem local(problem, stage);
   std::map<OpId, plan::Partition> how;
   if (stage.tensor_parallel > 1) how = partitions(stage, layout::infer(local.get().graph, stage));
-  const Again again = computed_again(problem.graph, stage);
-  const layout::Collectives collectives = group_collectives(problem, local.get(), stage, how);
-  const GroupWaits experts(problem, stage, Among::experts, collectives, again.whole),
-      context(problem, stage, Among::context, collectives, again.whole);
-  const Sent sent = SentByZero(problem, local.get(), stage).of(stage.operators, how, again);
+  const RecomputedOps again = computed_again(problem.graph, stage);
+  const layout::GroupCollectives collectives = group_collectives(problem, local.get(), stage, how);
+  const GroupWaits experts(problem, stage, GroupScope::experts, collectives, again.whole),
+      context(problem, stage, GroupScope::context, collectives, again.whole);
+  const ReplicaTraffic sent = SentByZero(problem, local.get(), stage).of(stage.operators, how, again);
 
   std::vector<PassParts> out;
   for (std::size_t r = 0; r < samples.size(); ++r) {

@@ -12,31 +12,32 @@ namespace {
 
 using core::Bytes;
 using core::OpId;
-using layout::Among;
 using layout::GroupCollective;
-using Collectives = PassPiece::Collectives;
+using layout::GroupScope;
+using GroupCollectives = PassPiece::GroupCollectives;
 using Pass = PassPieces::Pass;
 
 /// Operators of a layer, or between two, in the order of a pass, with what ZeRO moves of them.
-struct Layer {
+struct PassLayer {
   std::size_t first, last;  ///< positions; those of another layer may be between
-  std::map<Among, Bytes> weights, gradients;
+  std::map<GroupScope, Bytes> weights, gradients;
 };
 
-Collectives all_gathers(const std::map<Among, Bytes>& bytes, OpId op, bool scatters) {
-  Collectives out;
+GroupCollectives all_gathers(const std::map<GroupScope, Bytes>& bytes, OpId op, bool scatters) {
+  GroupCollectives out;
   for (const auto& [among, all] : bytes)
-    if (all > Bytes(0)) out.push_back({GroupCollective::Kind::all_gather, op, all, true, among, scatters});
+    if (all > Bytes(0))
+      out.push_back({GroupCollective::TransferKind::all_gather, op, all, true, among, scatters});
   return out;
 }
 
-class Cutter {
+class PieceCutter {
  public:
-  explicit Cutter(const Collectives& waits) {
+  explicit PieceCutter(const GroupCollectives& waits) {
     for (const GroupCollective& each : waits) waits_of_[each.op].push_back(each);
   }
 
-  void begin(Collectives weights) {
+  void begin(GroupCollectives weights) {
     if (weights.empty()) return;
     out_.emplace_back().weights = std::move(weights);
     out_.back().ahead = layer_in_front_ == 0 ? 0 : layer_in_front_ - 1;
@@ -51,7 +52,7 @@ class Cutter {
     for (const GroupCollective& each : found->second)
       if (!each.before) wait(each);
   }
-  void end(Collectives gradients) {
+  void end(GroupCollectives gradients) {
     if (gradients.empty()) return;
     out_.back().gradients = std::move(gradients);
     out_.emplace_back();
@@ -68,16 +69,16 @@ class Cutter {
     out_.emplace_back();
   }
 
-  std::map<OpId, Collectives> waits_of_;
+  std::map<OpId, GroupCollectives> waits_of_;
   std::vector<PassPiece> out_{1};
   std::size_t layer_in_front_ = 0;  ///< its first piece
   bool awaits_gradients_ = false;
 };
 
 /// Layer that each operator of an order belongs to.
-class Layers {
+class LayerIndex {
  public:
-  Layers(const std::map<OpId, std::size_t>& known, const std::vector<OpId>& order) {
+  LayerIndex(const std::map<OpId, std::size_t>& known, const std::vector<OpId>& order) {
     std::map<std::size_t, std::size_t> index;
     bool outside = false;  // the operator before
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -90,14 +91,14 @@ class Layers {
       all[of.back()].last = i;
     }
   }
-  std::vector<Layer> all;
+  std::vector<PassLayer> all;
   std::vector<std::size_t> of;  ///< [position]
 };
 
 }  // namespace
 
 bool PassPieces::may_wait(const plan::Stage& stage) {
-  return std::ranges::any_of(layout::kAmong, [&](Among among) { return layout::meet(stage, among); });
+  return std::ranges::any_of(layout::kAmong, [&](GroupScope among) { return layout::meet(stage, among); });
 }
 
 PassPieces::PassPieces(const Problem& problem, const plan::Stage& stage)
@@ -107,8 +108,8 @@ PassPieces::PassPieces(const Problem& problem, const plan::Stage& stage)
     const layout::StageLayout placed = layout::infer(graph, stage);
     how_ = partitions(stage, placed);
     if (!saves_gathered(problem, stage))
-      for (const layout::Copy& each : placed.gathered)
-        gathered_again_.push_back({GroupCollective::Kind::all_gather, each.readers.front(),
+      for (const layout::TensorCopy& each : placed.gathered)
+        gathered_again_.push_back({GroupCollective::TransferKind::all_gather, each.readers.front(),
                                    graph.op(each.tensor).output_bytes, true});
   }
   collectives_ = group_collectives(problem, local_.get(), stage, how_);
@@ -130,10 +131,10 @@ std::vector<OpId> PassPieces::in_order(Pass pass, std::span<const OpId> operator
   return order;
 }
 
-Collectives PassPieces::waits(Pass pass) const {
+GroupCollectives PassPieces::waits(Pass pass) const {
   if (pass == Pass::weight_gradient) return {};
   if (pass != Pass::recompute) return pass == Pass::forward ? collectives_.forward : collectives_.backward;
-  Collectives again;
+  GroupCollectives again;
   std::ranges::copy_if(collectives_.forward, std::back_inserter(again), [&](const GroupCollective& c) {
     return std::ranges::binary_search(again_.whole, c.op);
   });
@@ -142,22 +143,22 @@ Collectives PassPieces::waits(Pass pass) const {
 
 std::vector<PassPiece> PassPieces::of(Pass pass, std::span<const OpId> operators) const {
   const std::vector<OpId> order = in_order(pass, operators);
-  Cutter cutter(waits(pass));
+  PieceCutter cutter(waits(pass));
   if (!plan::replica_placement(stage_).shards_gradients()) {
     for (const OpId id : order) cutter.add(id);
     return cutter.take();
   }
-  Layers layers(layers_, order);
+  LayerIndex layers(layers_, order);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const ZeroTraffic traffic = zero_traffic(local_.get(), stage_, order[i], partition_of(how_, order[i]));
     const bool again = std::ranges::binary_search(again_.whole, order[i]);
-    Layer& layer = layers.all[layers.of[i]];
+    PassLayer& layer = layers.all[layers.of[i]];
     if (gathers(pass, again)) layer.weights[traffic.among] += traffic.gathered;
     if (pass == Pass::backward || pass == Pass::weight_gradient)
       layer.gradients[traffic.among] += traffic.scattered;
   }
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const Layer& layer = layers.all[layers.of[i]];
+    const PassLayer& layer = layers.all[layers.of[i]];
     if (layer.first == i) cutter.begin(all_gathers(layer.weights, order[i], false));
     cutter.add(order[i]);
     if (layer.last == i) cutter.end(all_gathers(layer.gradients, order[i], true));
@@ -165,8 +166,8 @@ std::vector<PassPiece> PassPieces::of(Pass pass, std::span<const OpId> operators
   return cutter.take();
 }
 
-Collectives PassPieces::gathered_again(Pass pass) const {
-  return pass == Pass::backward || pass == Pass::input_gradient ? gathered_again_ : Collectives();
+GroupCollectives PassPieces::gathered_again(Pass pass) const {
+  return pass == Pass::backward || pass == Pass::input_gradient ? gathered_again_ : GroupCollectives();
 }
 
 /// A layer that was computed again as one has its weights from then on.

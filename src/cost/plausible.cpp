@@ -22,26 +22,26 @@ constexpr double kWidestLink = 10e12;    ///< B/s, likewise
 constexpr double kScatter = 0.9;         ///< a later time may be this share of an earlier one
 constexpr double kRounding = 1 + 1e-6;
 
-struct Limits {
+struct DeviceLimits {
   std::string name;
   double flops = 0, memory = 0;
 };
 
 /// Device types of all built-in clusters and short forms; of several of one name the fastest.
-const std::map<std::string, Limits>& known() {
-  static const std::map<std::string, Limits> all = [] {
-    std::map<std::string, Limits> out;
+const std::map<std::string, DeviceLimits>& known() {
+  static const std::map<std::string, DeviceLimits> all = [] {
+    std::map<std::string, DeviceLimits> out;
     const auto take = [&](const std::string& text, const std::string& name) {
       const cluster::Cluster cluster = cluster::parse_cluster(text, name);
       for (const cluster::DeviceType& type : cluster.types()) {
-        Limits& limits = out[core::lower_case(type.name)];
+        DeviceLimits& limits = out[core::lower_case(type.name)];
         limits.name = type.name;
         for (const core::FlopRate rate : type.peak) limits.flops = std::max(limits.flops, rate.value());
         limits.memory = std::max(limits.memory, type.memory_bandwidth.value());
       }
     };
     for (const cluster::BuiltIn& each : cluster::catalogue()) take(std::string(each.text), each.name);
-    for (const cluster::Rented& each : cluster::rented()) {
+    for (const cluster::RentedGpu& each : cluster::rented()) {
       const std::string form = fmt::format("1x{}", each.name);
       take(cluster::to_yaml(*cluster::parse_short_form(form), form), form);
     }
@@ -51,9 +51,9 @@ const std::map<std::string, Limits>& known() {
 }
 
 /// Limits of the type whose name is part of the device's; of several the one with the longest name.
-Limits limits_of(const std::string& device) {
+DeviceLimits limits_of(const std::string& device) {
   const std::string name = core::lower_case(device);
-  Limits out{"any device", kFastest, kWidestMemory};
+  DeviceLimits out{"any device", kFastest, kWidestMemory};
   std::size_t longest = 0;
   for (const auto& [type, limits] : known())
     if (type.size() > longest && name.find(type) != std::string::npos) {
@@ -66,7 +66,7 @@ Limits limits_of(const std::string& device) {
 }  // namespace
 
 std::string above_peak(double flops, double seconds, const std::string& device) {
-  const Limits limits = limits_of(device);
+  const DeviceLimits limits = limits_of(device);
   if (flops <= limits.flops * seconds * kRounding) return "";
   return fmt::format(
       "{:.6g} TFLOP/s, above the {:.6g} TFLOP/s of {} at its peak: is the time in another unit?",
@@ -75,7 +75,7 @@ std::string above_peak(double flops, double seconds, const std::string& device) 
 
 std::string far_below_peak(double best, const std::string& device) {
   constexpr double kFar = 0.01;
-  const Limits limits = limits_of(device);
+  const DeviceLimits limits = limits_of(device);
   if (limits.flops == kFastest || best == 0 || best >= kFar * limits.flops) return "";
   return fmt::format("{:.4g} TFLOP/s at most, {:.2g} % of the peak of {}: are times in another unit?",
                      best * 1e-12, best / limits.flops * 100, limits.name);
@@ -94,7 +94,7 @@ std::string above_any_kernel(double seconds) {
 }
 
 std::string above_memory_bandwidth(double bytes, double seconds, const std::string& device) {
-  const Limits limits = limits_of(device);
+  const DeviceLimits limits = limits_of(device);
   if (bytes <= limits.memory * seconds * kRounding) return "";
   return fmt::format("{:.6g} GB/s, above the {:.6g} GB/s of the memory of {}: is it in another unit?",
                      bytes / seconds * 1e-9, limits.memory * 1e-9, limits.name);

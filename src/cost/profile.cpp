@@ -15,13 +15,13 @@ namespace {
 
 using core::Yaml;
 
-Curve read_curve(const Yaml& node, double share) {
+TimeCurve read_curve(const Yaml& node, double share) {
   std::map<std::int64_t, double> points;
   for (const auto& [key, value] : node.entries())
     if (!points.emplace(batch_size(key, value), value.seconds().value() * share).second)
       value.fail("the batch size appears twice");
   if (points.empty()) node.fail("expected at least one batch size");
-  Curve curve;
+  TimeCurve curve;
   for (const auto& [samples, seconds] : points) {
     curve.samples.push_back(samples);
     curve.seconds.push_back(seconds);
@@ -30,7 +30,7 @@ Curve read_curve(const Yaml& node, double share) {
   return curve;
 }
 
-ProfileCosts::Entry read_entry(const Yaml& node) {
+ProfileCosts::OperatorCurves read_entry(const Yaml& node) {
   node.only({"forward", "backward", "total"});
   if (const auto total = node.find("total")) {
     if (node.find("forward") || node.find("backward"))
@@ -43,7 +43,7 @@ ProfileCosts::Entry read_entry(const Yaml& node) {
 ProfileCosts read(const Yaml& root) {
   root.only({"penstock_profile", "device", "operators", "workload"});
   root.at("penstock_profile").integer(1, 1);
-  std::map<std::string, ProfileCosts::Entry> entries;
+  std::map<std::string, ProfileCosts::OperatorCurves> entries;
   for (const auto& [op, node] : root.at("operators").entries()) entries.emplace(op, read_entry(node));
   std::optional<graph::PiperWorkload> workload;
   if (const auto node = root.find("workload")) workload = read_workload(*node);
@@ -52,7 +52,7 @@ ProfileCosts read(const Yaml& root) {
 
 }  // namespace
 
-double Curve::at(std::int64_t n, double launch) const {
+double TimeCurve::at(std::int64_t n, double launch) const {
   const auto size = static_cast<double>(n), smallest = static_cast<double>(samples.front());
   if (n < samples.front()) {
     const double fixed = this->fixed(launch);
@@ -64,33 +64,33 @@ double Curve::at(std::int64_t n, double launch) const {
   return n > samples.back() ? std::max(seconds.back(), time) : time;
 }
 
-double Curve::fixed(double launch) const {
+double TimeCurve::fixed(double launch) const {
   return std::clamp(samples.size() > 1 ? line(0, 0) : launch, 0.0, seconds.front());
 }
 
-double Curve::line(std::size_t i, double n) const {
+double TimeCurve::line(std::size_t i, double n) const {
   const double share =
       (n - static_cast<double>(samples[i])) / static_cast<double>(samples[i + 1] - samples[i]);
   return seconds[i] + share * (seconds[i + 1] - seconds[i]);
 }
 
-Origin Curve::origin(std::int64_t n) const {
-  if (std::binary_search(samples.begin(), samples.end(), n)) return Origin::measured;
-  return n > samples.front() && n < samples.back() ? Origin::interpolated : Origin::extrapolated;
+TimeOrigin TimeCurve::origin(std::int64_t n) const {
+  if (std::binary_search(samples.begin(), samples.end(), n)) return TimeOrigin::measured;
+  return n > samples.front() && n < samples.back() ? TimeOrigin::interpolated : TimeOrigin::extrapolated;
 }
 
 namespace {
 
 /// The nearest measured times, or times in proportion to them, bound the estimate. A device of a tensor-parallel
 /// group takes the whole fixed part, and `part` of the rest.
-PassEstimate estimate_of(const Curve& curve, std::int64_t n, double launch, double part) {
+PassEstimate estimate_of(const TimeCurve& curve, std::int64_t n, double launch, double part) {
   const double time = curve.at(n, launch);
   double one = time, other = time;
-  if (const Origin origin = curve.origin(n); origin == Origin::interpolated) {
+  if (const TimeOrigin origin = curve.origin(n); origin == TimeOrigin::interpolated) {
     const auto above = std::lower_bound(curve.samples.begin(), curve.samples.end(), n);
     const auto i = static_cast<std::size_t>(above - curve.samples.begin());
     one = curve.seconds[i - 1], other = curve.seconds[i];
-  } else if (origin == Origin::extrapolated) {
+  } else if (origin == TimeOrigin::extrapolated) {
     const std::size_t end = n < curve.samples.front() ? 0 : curve.samples.size() - 1;
     one = curve.seconds[end];
     other = one * static_cast<double>(n) / static_cast<double>(curve.samples[end]);
@@ -105,8 +105,9 @@ PassEstimate estimate_of(const Curve& curve, std::int64_t n, double launch, doub
 
 }  // namespace
 
-Estimate ProfileCosts::estimate(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
-                                std::int64_t samples, const OpShard& part) const {
+OpEstimate ProfileCosts::estimate(const graph::OpGraph& graph, core::OpId id,
+                                  const cluster::DeviceType& device, std::int64_t samples,
+                                  const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return estimate(graph, id, device, samples_of(samples, part.part), {});
   const graph::Operator& op = graph.op(id);
@@ -139,7 +140,7 @@ OpTime ProfileCosts::op_time(const graph::OpGraph& graph, core::OpId id, const c
 
 namespace {
 
-std::string to_text(const Curve& curve) {
+std::string to_text(const TimeCurve& curve) {
   std::string out;
   for (std::size_t i = 0; i < curve.samples.size(); ++i)
     out += fmt::format("{}{}: {}s", i == 0 ? "" : ", ", curve.samples[i], curve.seconds[i]);

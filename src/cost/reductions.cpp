@@ -38,7 +38,7 @@ SummedWeights summed_weights(const Problem& problem, const plan::Stage& stage,
 
 /// Groups of devices with equal weights, of those that share them where they shard them, and of those with
 /// the same part.
-struct Holders {
+struct WeightHolders {
   DeviceGroups equal, sharing, copies;
 };
 
@@ -53,14 +53,14 @@ struct StageHolders {
     experts.equal = experts.sharing = layout::expert_replicas(stage);
     experts.copies = weights.copies;
   }
-  Holders weights, experts;
+  WeightHolders weights, experts;
   DeviceGroups tensor, all;
 };
 
 /// Gradients of `own` bytes of weights, summed over the devices that hold the same. Where these shard them,
 /// the parts are summed across groups besides, and new weights are gathered, unless later.
-void add_replica_sums(const Problem& problem, const plan::Stage& stage, const Holders& holders, Bytes own,
-                      bool all_gathers_later, std::vector<Reduction>& out) {
+void add_replica_sums(const Problem& problem, const plan::Stage& stage, const WeightHolders& holders,
+                      Bytes own, bool all_gathers_later, std::vector<GradientReduction>& out) {
   if (own == Bytes(0) || holders.equal.front().size() < 2) return;
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   const Bytes gradients = problem.training.sent_gradients(own);
@@ -77,11 +77,11 @@ void add_replica_sums(const Problem& problem, const plan::Stage& stage, const Ho
 }
 
 /// `gathers_later`: without new weights that replicas gather.
-std::vector<Reduction> reductions_of(const Problem& problem, const plan::Stage& stage,
-                                     const StageHolders& holders, const SummedWeights& weights,
-                                     bool all_gathers_later) {
+std::vector<GradientReduction> reductions_of(const Problem& problem, const plan::Stage& stage,
+                                             const StageHolders& holders, const SummedWeights& weights,
+                                             bool all_gathers_later) {
   const auto gradients = [&](Bytes of) { return problem.training.sent_gradients(of); };
-  std::vector<Reduction> out;
+  std::vector<GradientReduction> out;
   if (weights.in_group > Bytes(0))  // each device has the gradient of its tokens
     out.push_back({holders.tensor, gradients(weights.in_group), false});
   add_replica_sums(problem, stage, holders.weights, weights.by_replica, all_gathers_later, out);
@@ -99,20 +99,20 @@ std::map<OpId, Partition> divided(const Problem& problem, const plan::Stage& sta
 
 }  // namespace
 
-std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
-                                  std::span<const OpId> operators) {
+std::vector<GradientReduction> reductions(const Problem& problem, const plan::Stage& stage,
+                                          std::span<const OpId> operators) {
   const auto how = divided(problem, stage);
   return reductions_of(problem, stage, StageHolders(stage), summed_weights(problem, stage, operators, how),
                        false);
 }
 
-std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
-                                               const OperatorSets& sets) {
+std::vector<std::vector<GradientReduction>> reductions(const Problem& problem, const plan::Stage& stage,
+                                                       const OperatorSets& sets) {
   const auto how = divided(problem, stage);
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   const bool apart = sets.size() > 1 && placement.shards_state() && !placement.shards_weights();
   const StageHolders holders(stage);
-  std::vector<std::vector<Reduction>> out;
+  std::vector<std::vector<GradientReduction>> out;
   Bytes updated, experts;
   for (const auto& operators : sets) {
     const SummedWeights weights = summed_weights(problem, stage, operators, how);
@@ -131,7 +131,7 @@ namespace {
 using Exchange = WeightExchange;
 
 /// Gradients of `own` bytes of weights, by a replicated or sharded state.
-void add_gradients(const Problem& problem, const plan::Stage& stage, const Holders& holders, Bytes own,
+void add_gradients(const Problem& problem, const plan::Stage& stage, const WeightHolders& holders, Bytes own,
                    std::vector<Exchange>& out) {
   if (own == Bytes(0) || holders.equal.front().size() < 2) return;
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
@@ -147,7 +147,8 @@ void add_gradients(const Problem& problem, const plan::Stage& stage, const Holde
 }
 
 /// Weights that devices updated in parts.
-void add_weights(const plan::Stage& stage, const Holders& holders, Bytes own, std::vector<Exchange>& out) {
+void add_weights(const plan::Stage& stage, const WeightHolders& holders, Bytes own,
+                 std::vector<Exchange>& out) {
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   if (own > Bytes(0) && placement.shards_state() && !placement.shards_weights() &&
       holders.sharing.front().size() > 1)
@@ -183,13 +184,13 @@ std::vector<WeightExchange> weight_exchanges(const Problem& problem, const plan:
 
 namespace {
 
-AllReduce times_of(const Problem& problem, const Reduction& reduction) {
+AllReduce times_of(const Problem& problem, const GradientReduction& reduction) {
   return reduction.all_gather ? all_gather(problem, reduction.groups) : all_reduce(problem, reduction.groups);
 }
 
 }  // namespace
 
-Seconds time(const Problem& problem, const Reduction& reduction) {
+Seconds time(const Problem& problem, const GradientReduction& reduction) {
   return times_of(problem, reduction).time(reduction.bytes);
 }
 
@@ -210,7 +211,7 @@ std::shared_ptr<const TimedReductions> timed_reductions(const Problem& problem, 
     TimedReductions out;
     for (const auto& by_set : reductions(problem, stage, sets)) {
       out.emplace_back();
-      for (const Reduction& reduction : by_set) {
+      for (const GradientReduction& reduction : by_set) {
         const auto [times, fresh] = known.try_emplace({reduction.groups, reduction.all_gather});
         if (fresh) times->second = times_of(problem, reduction);
         out.back().push_back({reduction, times->second.time(reduction.bytes)});

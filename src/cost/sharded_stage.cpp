@@ -52,7 +52,7 @@ void add(OpTime& sum, const OpTime& time) {
 
 OpTime compute_on(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators,
                   const std::map<OpId, Partition>& how, const cluster::DeviceType& type, std::size_t member,
-                  const Again& again, std::int64_t samples) {
+                  const RecomputedOps& again, std::int64_t samples) {
   OpTime sum;
   for (const OpId id : operators) {
     const OpShard mine = op_shard(problem.graph.op(id), partition_of(how, id), part_of(stage, member));
@@ -91,7 +91,7 @@ BackwardStep divided_step(BackwardStep step, const graph::Operator& op, Partitio
   step.gradient = cut(step.gradient, holds_whole);
   step.terms = cut(step.terms, mine.whole_input);
   step.fresh = cut(step.fresh, all_weights);
-  for (Line* line : {&step.scratch.input_gradient, &step.scratch.weight_gradient})
+  for (MemoryLine* line : {&step.scratch.input_gradient, &step.scratch.weight_gradient})
     *line = {cut(line->fixed, rows), cut(line->each, rows)};
   step.scratch.handed = {cut(step.scratch.handed.fixed, whole), cut(step.scratch.handed.each, whole)};
   return step;
@@ -120,16 +120,16 @@ void divide_boundaries(StageLoad& load, const graph::OpGraph& graph, const plan:
 
 }  // namespace
 
-Again computed_again(const graph::OpGraph& graph, const plan::Stage& stage) {
+RecomputedOps computed_again(const graph::OpGraph& graph, const plan::Stage& stage) {
   return {all_of(plan::segments(graph, stage.operators, stage.recompute)),
           plan::inner_cores(graph, stage.operators, stage.recompute)};
 }
 
-void CollectiveKinds::add(layout::GroupCollective::Kind kind) {
-  using Kind = layout::GroupCollective::Kind;
-  all_reduce = all_reduce || kind == Kind::all_reduce;
-  all_gather = all_gather || kind == Kind::all_gather;
-  all_to_all = all_to_all || kind == Kind::all_to_all;
+void CollectiveKinds::add(layout::GroupCollective::TransferKind kind) {
+  using TransferKind = layout::GroupCollective::TransferKind;
+  all_reduce = all_reduce || kind == TransferKind::all_reduce;
+  all_gather = all_gather || kind == TransferKind::all_gather;
+  all_to_all = all_to_all || kind == TransferKind::all_to_all;
 }
 
 GroupTimes::GroupTimes(const cluster::Cluster& cluster, const Groups& groups, CollectiveKinds kinds) {
@@ -141,25 +141,26 @@ GroupTimes::GroupTimes(const cluster::Cluster& cluster, const Groups& groups, Co
 }
 
 /// Bytes of an all-to-all are those of all devices, measured times go by those of one.
-GroupTimes::Asked GroupTimes::asked(const layout::GroupCollective& collective, std::int64_t samples) const {
-  using Kind = layout::GroupCollective::Kind;
+GroupTimes::MeasuredQuery GroupTimes::asked(const layout::GroupCollective& collective,
+                                            std::int64_t samples) const {
+  using TransferKind = layout::GroupCollective::TransferKind;
   const Bytes bytes = collective.moved(samples);
-  if (collective.kind == Kind::all_reduce) return {all_reduce_.measured, bytes};
-  if (collective.kind == Kind::all_gather) return {all_gather_.measured, bytes};
+  if (collective.kind == TransferKind::all_reduce) return {all_reduce_.measured, bytes};
+  if (collective.kind == TransferKind::all_gather) return {all_gather_.measured, bytes};
   return {measured_all_to_all_, Bytes(bytes.value() / std::max<std::int64_t>(1, measured_all_to_all_.ranks))};
 }
 
-Origin GroupTimes::origin(const layout::GroupCollective& collective, std::int64_t samples) const {
-  const Asked here = asked(collective, samples);
+TimeOrigin GroupTimes::origin(const layout::GroupCollective& collective, std::int64_t samples) const {
+  const MeasuredQuery here = asked(collective, samples);
   const auto found = here.measured.find(here.bytes);
-  return found ? static_cast<Origin>(found->reach) : Origin::analytic;  // they share their order
+  return found ? static_cast<TimeOrigin>(found->reach) : TimeOrigin::analytic;  // they share their order
 }
 
 Seconds GroupTimes::time(const layout::GroupCollective& collective, std::int64_t samples) const {
   const Bytes bytes = collective.moved(samples);
-  if (collective.kind == layout::GroupCollective::Kind::all_reduce) return all_reduce_.time(bytes);
-  if (collective.kind == layout::GroupCollective::Kind::all_gather) return all_gather_.time(bytes);
-  const Asked all_to_all_asked = asked(collective, samples);
+  if (collective.kind == layout::GroupCollective::TransferKind::all_reduce) return all_reduce_.time(bytes);
+  if (collective.kind == layout::GroupCollective::TransferKind::all_gather) return all_gather_.time(bytes);
+  const MeasuredQuery all_to_all_asked = asked(collective, samples);
   const auto found = all_to_all_asked.measured.find(all_to_all_asked.bytes);
   return found ? found->time : Seconds(all_to_all_.at(bytes));
 }
@@ -172,7 +173,8 @@ OpTime StageTime::total() const {
 ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const OpId> operators)
     : ReplicaTimes(problem, stage, OperatorSets{{operators.begin(), operators.end()}}) {}
 
-ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets, Waits waits)
+ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets,
+                           CountedWaits waits)
     : whole_(problem),
       local_(problem, stage),
       stage_(stage),
@@ -182,23 +184,23 @@ ReplicaTimes::ReplicaTimes(const Problem& problem, const plan::Stage& stage, Ope
   if (stage.tensor_parallel > 1) how_ = partitions(stage, layout::infer(local_.get().graph, stage));
   if (stage.context_parallel > 1 && stage.context_exchange == plan::ContextExchange::ring)
     ring_.emplace(problem.cluster, stage);
-  if (waits == Waits::ring) return;
+  if (waits == CountedWaits::ring) return;
   deal_collectives();
   for (const auto& [among, kinds] : kinds_)
-    if (among != layout::Among::tensor)
+    if (among != layout::GroupScope::tensor)
       together_.emplace(among, group_times(problem, layout::groups(stage, among), kinds));
   SentByZero sent(problem, local_.get(), stage);
-  for (Part& part : parts_) part.zero = sent.of(part.operators, how_, again_);
+  for (SetTraffic& part : parts_) part.zero = sent.of(part.operators, how_, again_);
 }
 
 /// To the sets that their operators are in.
 void ReplicaTimes::deal_collectives() {
-  const layout::Collectives all = group_collectives(whole_, problem(), stage_, how_);
+  const layout::GroupCollectives all = group_collectives(whole_, problem(), stage_, how_);
   std::map<OpId, std::vector<std::size_t>> asked;  // the sets that an operator is in
   for (std::size_t p = 0; p < parts_.size(); ++p)
     for (const OpId id : parts_[p].operators) asked[id].push_back(p);
   const auto deal = [&](const std::vector<layout::GroupCollective>& some,
-                        std::vector<layout::GroupCollective> Part::*list) {
+                        std::vector<layout::GroupCollective> SetTraffic::*list) {
     for (const layout::GroupCollective& c : some) {
       const auto found = asked.find(c.op);
       if (found == asked.end()) continue;
@@ -206,12 +208,12 @@ void ReplicaTimes::deal_collectives() {
       kinds_.try_emplace(c.among, CollectiveKinds{false, false, false}).first->second.add(c.kind);
     }
   };
-  deal(all.forward, &Part::forward);
-  deal(all.backward, &Part::backward);
+  deal(all.forward, &SetTraffic::forward);
+  deal(all.backward, &SetTraffic::backward);
 }
 
 /// On the slowest device of the replica, and what it waits for of other tokens.
-StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int64_t samples) const {
+StageTime ReplicaTimes::compute(const SetTraffic& part, std::size_t replica, std::int64_t samples) const {
   const auto group = plan::Mesh(stage_).replica(replica);
   StageTime out;
   std::set<std::pair<std::size_t, double>> seen;  // device types and parts so far
@@ -227,7 +229,7 @@ StageTime ReplicaTimes::compute(const Part& part, std::size_t replica, std::int6
   return out;
 }
 
-OpTime ReplicaTimes::collectives_of(const Part& part, const CollectiveSetting& who) const {
+OpTime ReplicaTimes::collectives_of(const SetTraffic& part, const CollectiveSetting& who) const {
   OpTime out;
   const auto launched = [&](const layout::GroupCollective& c) {
     return std::max(who.group.time(c, who.samples), who.launch);
@@ -247,7 +249,7 @@ const std::vector<OpTime>& ReplicaTimes::collective_times(const CollectiveSettin
   for (const auto& [known, times] : known_collectives_)
     if (known == who) return times;
   std::vector<OpTime> times;
-  for (const Part& part : parts_) times.push_back(collectives_of(part, who));
+  for (const SetTraffic& part : parts_) times.push_back(collectives_of(part, who));
   return known_collectives_.emplace_back(who, std::move(times)).second;
 }
 
@@ -262,12 +264,12 @@ Seconds ReplicaTimes::launch_of(std::span<const DeviceId> replica) const {
 void ReplicaTimes::add_group_collectives(std::span<const DeviceId> replica, std::int64_t samples,
                                          std::vector<StageTime>& out) {
   const Seconds launch = launch_of(replica);
-  if (const auto kinds = kinds_.find(layout::Among::tensor); kinds != kinds_.end()) {
+  if (const auto kinds = kinds_.find(layout::GroupScope::tensor); kinds != kinds_.end()) {
     const auto size = static_cast<std::size_t>(stage_.tensor_parallel);
     std::vector<OpTime> slowest(out.size());
     for (std::size_t first = 0; first < replica.size(); first += size) {
       const GroupTimes group(problem().cluster, replica.subspan(first, size), kinds->second);
-      const auto& collectives = collective_times({layout::Among::tensor, group, samples, launch});
+      const auto& collectives = collective_times({layout::GroupScope::tensor, group, samples, launch});
       for (std::size_t p = 0; p < out.size(); ++p) slowest[p] = slower(slowest[p], collectives[p]);
     }
     for (std::size_t p = 0; p < out.size(); ++p) add(out[p].collectives, slowest[p]);
@@ -298,7 +300,7 @@ Seconds ReplicaTimes::slowest_core(OpId id, Partition how, std::span<const Devic
 }
 
 /// Whole recomputation, and that of a core, go round again.
-OpTime ReplicaTimes::ring_time(const Part& part, std::span<const DeviceId> replica,
+OpTime ReplicaTimes::ring_time(const SetTraffic& part, std::span<const DeviceId> replica,
                                std::int64_t samples) const {
   constexpr double kBackward = 2;  // a gradient for each of a product's factors
   OpTime out;
@@ -321,9 +323,9 @@ std::vector<StageTime> ReplicaTimes::times(std::size_t replica, std::int64_t sam
   for (const DeviceId d : group) alike.first.push_back(problem().cluster.devices()[d.index()].type);
   const auto [known, fresh] = computed_.try_emplace(std::move(alike));
   if (fresh)
-    for (const Part& part : parts_) known->second.push_back(compute(part, replica, samples));
+    for (const SetTraffic& part : parts_) known->second.push_back(compute(part, replica, samples));
   std::vector<StageTime> out = known->second;
-  if (waits_ == Waits::ring) return out;
+  if (waits_ == CountedWaits::ring) return out;
   add_group_collectives(group, samples, out);
   for (std::size_t p = 0; p < out.size(); ++p)
     add(out[p].collectives, waited(parts_[p].zero, out[p].compute));
@@ -384,7 +386,7 @@ Bytes largest_layer(const graph::OpGraph& graph, const plan::Stage& stage, const
 }
 
 bool recomputes_parts(const plan::Stage& stage) {
-  return stage.recompute && stage.recompute.of != plan::Recomputation::Of::stage;
+  return stage.recompute && stage.recompute.of != plan::Recomputation::SegmentScope::stage;
 }
 
 /// Completes the load of a stage without tensor parallelism.
@@ -424,12 +426,13 @@ StageLoad divided_load(const Problem& problem, const plan::Stage& stage, std::si
                 gathered = copies_whole_rows(op, how.at(id))
                                ? std::min(rest, layout::copied_rows(op, graph.element_bytes()))
                                : Bytes(0);
-    return Activations{cut(output, whole) + cut(sum, whole) + gathered +
-                           cut(rest - gathered, mine.partition == Partition::whole),
-                       cut(op.output_bytes, whole),
-                       cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole),
-                       gathered + cut(operand_bytes(op, graph.element_bytes()) - gathered,
-                                      mine.partition == Partition::whole)};
+    return ActivationBytes{
+        cut(output, whole) + cut(sum, whole) + gathered +
+            cut(rest - gathered, mine.partition == Partition::whole),
+        cut(op.output_bytes, whole),
+        cut(graph::core_bytes(op, graph.element_bytes()), mine.partition == Partition::whole),
+        gathered +
+            cut(operand_bytes(op, graph.element_bytes()) - gathered, mine.partition == Partition::whole)};
   };
   const auto statistics_of = [&](OpId id) {
     return cut(batch_statistics(graph.op(id)), how.at(id) != Partition::column);

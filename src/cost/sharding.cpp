@@ -14,14 +14,14 @@ OpShard op_shard(const graph::Operator& op, plan::Partition how, double part) {
   if (how == plan::Partition::sequence && op.kind == graph::OpKind::experts) return {how, part, false, false};
   // A part of the tokens is as many numbers as that part of the features.
   if (how == plan::Partition::sequence) return {plan::Partition::column, part, false, false};
-  const layout::Rule rule = layout::rule(op, how);
+  const layout::PlacementRule rule = layout::rule(op, how);
   return {how, part, rule.reads == Placement::replicate, rule.makes == Placement::replicate};
 }
 
 std::vector<HeldCopy> held_copies(const graph::OpGraph& graph, const layout::StageLayout& placed,
                                   double part) {
   std::vector<HeldCopy> out;
-  for (const layout::Copy& copy : placed.copies) {
+  for (const layout::TensorCopy& copy : placed.copies) {
     const core::Bytes whole = graph.op(copy.tensor).output_bytes;
     out.push_back({copy, copy.placement == layout::Placement::replicate ? whole : rounded_up(whole, part)});
   }
@@ -37,7 +37,7 @@ bool saves_gathered(const Problem& problem, const plan::Stage& stage) {
 std::vector<HeldCopy> gathered_copies(const graph::OpGraph& graph, const layout::StageLayout& placed,
                                       double part) {
   std::vector<HeldCopy> out;
-  for (const layout::Copy& copy : placed.gathered) {
+  for (const layout::TensorCopy& copy : placed.gathered) {
     const core::Bytes whole = graph.op(copy.tensor).output_bytes;
     out.push_back({copy, whole - rounded_up(whole, part)});
   }
@@ -60,7 +60,7 @@ double largest_part(const plan::Stage& stage) {
 std::shared_ptr<const TimesByReplica> replica_times(const Problem& problem, const plan::Stage& stage,
                                                     const OperatorSets& sets,
                                                     std::span<const std::int64_t> samples,
-                                                    ReplicaTimes::Waits waits) {
+                                                    ReplicaTimes::CountedWaits waits) {
   StageKey key("times", problem, stage);
   key.add(sets);
   for (const std::int64_t count : samples) key.add(count);

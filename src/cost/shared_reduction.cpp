@@ -28,23 +28,24 @@ bool one_stage(const plan::Plan& plan, const plan::SharedParameters& shared) {
   std::int64_t replicas = 0;
   for (const core::StageId s : shared.stages)
     replicas += plan.stages[s.index()].part ? plan.stages[s.index()].replicas() : 0;
-  const plan::Part& first = plan.stages[shared.stages.front().index()].part;
-  const plan::Part& last = plan.stages[shared.stages.back().index()].part;
+  const plan::StagePart& first = plan.stages[shared.stages.front().index()].part;
+  const plan::StagePart& last = plan.stages[shared.stages.back().index()].part;
   return first && last && first.before == 0 && replicas == first.of;
 }
 
 /// Sums gradients as the stage whose parts these are would, all at once.
-Reduction sum_of_parts(const Problem& problem, const plan::Plan& plan, const plan::SharedParameters& shared) {
+GradientReduction sum_of_parts(const Problem& problem, const plan::Plan& plan,
+                               const plan::SharedParameters& shared) {
   const plan::Stage whole = plan::whole_stage(plan, shared.stages);
-  std::vector<Reduction> sums = reductions(problem, whole, shared.owners);
+  std::vector<GradientReduction> sums = reductions(problem, whole, shared.owners);
   core::require(sums.size() == 1, "a colocated stage has one sum of its gradients");
   return std::move(sums.front());
 }
 
 }  // namespace
 
-Reduction shared_reduction(const Problem& problem, const plan::Plan& plan,
-                           const plan::SharedParameters& shared) {
+GradientReduction shared_reduction(const Problem& problem, const plan::Plan& plan,
+                                   const plan::SharedParameters& shared) {
   if (one_stage(plan, shared)) return sum_of_parts(problem, plan, shared);
   const plan::Stage& first = plan.stages[shared.stages.front().index()];
   const core::Bytes whole = problem.graph.parameter_bytes(shared.owners.front());

@@ -58,8 +58,8 @@ ActivationsOf whole_activations(const Problem& problem) {
   return [&problem](OpId id) {
     const graph::Operator& op = problem.graph.op(id);
     const int each = problem.graph.element_bytes();
-    return Activations{saved_bytes(problem, op), op.output_bytes, graph::core_bytes(op, each),
-                       operand_bytes(op, each)};
+    return ActivationBytes{saved_bytes(problem, op), op.output_bytes, graph::core_bytes(op, each),
+                           operand_bytes(op, each)};
   };
 }
 
@@ -71,7 +71,7 @@ Bytes released(const graph::OpGraph& graph, std::span<const OpId> operators, con
   const bool reads_inputs = std::ranges::any_of(inputs, [&](OpId id) { return inside[id.index()] == 0; });
   Bytes out = reads_inputs ? Bytes(0) : load.inputs;
   for (const OpId id : operators) {
-    const Activations a = activations_of(id);
+    const ActivationBytes a = activations_of(id);
     Bytes stays = read[id.index()] != 0 ? std::min(a.output, a.all) : Bytes(0);
     if (graph::weighs(graph.op(id))) stays += a.operands;
     if (std::ranges::binary_search(cores, id)) stays += std::min(a.core, a.all);

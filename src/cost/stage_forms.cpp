@@ -22,7 +22,7 @@ using core::OpId;
 
 /// Numbers from 0 on, as values come.
 template <class Value>
-class Labels {
+class ValueLabels {
  public:
   /// The number, and whether the value is new.
   std::pair<std::uint32_t, bool> of(const Value& value) {
@@ -82,14 +82,14 @@ void StageForms::number_layers() {
 namespace {
 
 /// Owner of a point, and its place among those of that node; devices come before switches.
-struct Owned {
+struct PointOwner {
   int node = -1;  ///< none: several nodes hang on it, or who takes no part
   std::size_t place = 0;
 };
 
 /// A switch is a node's own where no other device hangs on it.
-std::vector<Owned> owned_points(const cluster::Cluster& cluster) {
-  std::vector<Owned> out(cluster.points().size());
+std::vector<PointOwner> owned_points(const cluster::Cluster& cluster) {
+  std::vector<PointOwner> out(cluster.points().size());
   std::vector<std::size_t> held;  // [node]
   const auto give = [&](std::size_t point, int node) {
     held.resize(std::max(held.size(), static_cast<std::size_t>(node) + 1));
@@ -108,7 +108,7 @@ std::vector<Owned> owned_points(const cluster::Cluster& cluster) {
 /// [node] its devices' types and its links in order, by which routes are chosen; points of other owners, or
 /// none, by number. Nodes of one name can change places, and the network stays what it is.
 std::vector<std::string> node_names(const cluster::Cluster& cluster) {
-  const std::vector<Owned> owned = owned_points(cluster);
+  const std::vector<PointOwner> owned = owned_points(cluster);
   std::vector<std::string> out;
   for (const cluster::Device& device : cluster.devices()) {
     out.resize(std::max(out.size(), static_cast<std::size_t>(device.node) + 1));
@@ -136,7 +136,7 @@ void StageForms::number_nodes() {
   const auto in_order = [](const cluster::Device& a, const cluster::Device& b) { return a.node < b.node; };
   nodes_alike_ = cluster.given_routes().empty() && std::ranges::is_sorted(cluster.devices(), in_order);
   if (!nodes_alike_) return;
-  const std::vector<Owned> owned = owned_points(cluster);
+  const std::vector<PointOwner> owned = owned_points(cluster);
   for (std::size_t d = 0; d < cluster.size(); ++d)
     place_.push_back(static_cast<std::uint32_t>(owned[d].place));
   std::map<std::string, std::uint32_t> numbers;
@@ -174,7 +174,8 @@ std::string shortened(std::string text) {
 }  // namespace
 
 template <class Id, class Name>
-StageForms::Form StageForms::form(Known& known, std::span<const Id> list, bool by_place, const Name& name) {
+StageForms::ListForm StageForms::form(KnownForms& known, std::span<const Id> list, bool by_place,
+                                      const Name& name) {
   std::string bytes = shortened(bytes_of(list));
   {
     const std::lock_guard lock(known.mutex);
@@ -190,24 +191,24 @@ StageForms::Form StageForms::form(Known& known, std::span<const Id> list, bool b
   }
   const auto [form, is_new] = known.forms.try_emplace(std::move(told_apart), known.next);
   known.next += is_new;  // never one that another form had
-  const Form out{form->second, by_place};
+  const ListForm out{form->second, by_place};
   known.lists.insert_or_assign(std::move(bytes), out);
   return out;
 }
 
-StageForms::Form StageForms::operators(std::span<const OpId> operators) {
+StageForms::ListForm StageForms::operators(std::span<const OpId> operators) {
   return form(operators_, operators, has_name(operators), [&](auto list) { return name(list); });
 }
 
-StageForms::Form StageForms::devices(std::span<const DeviceId> devices) {
+StageForms::ListForm StageForms::devices(std::span<const DeviceId> devices) {
   return form(devices_, devices, nodes_alike_, [&](auto list) { return name(list); });
 }
 
 std::string StageForms::name(std::span<const OpId> operators) const {
   std::string out;
   const auto add = [&](std::uint64_t value) { core::append_varint(out, value); };
-  Labels<std::uint32_t> layers;
-  Labels<OpId> outside;
+  ValueLabels<std::uint32_t> layers;
+  ValueLabels<OpId> outside;
   // Inside by its place, plus one; outside by a number of its own, with what it is where it is new.
   const auto add_end = [&](OpId other) {
     const auto place = std::ranges::lower_bound(operators, other);

@@ -24,25 +24,25 @@ class StageForms {
   /// The problem must outlive it. Forgets lists when it holds more bytes of them than it may: they get new
   /// numbers then.
   explicit StageForms(const Problem& problem, std::size_t most_bytes = std::size_t{16} << 20);
-  struct Form {
+  struct ListForm {
     std::uint32_t number;
     bool by_place;  ///< operators go by their places in the list; else by their own numbers
   };
   /// Safe to call from any thread, which may decide who gets which number.
-  Form operators(std::span<const core::OpId> operators);
-  Form devices(std::span<const core::DeviceId> devices);
+  ListForm operators(std::span<const core::OpId> operators);
+  ListForm devices(std::span<const core::DeviceId> devices);
 
  private:
   /// Forms of lists that were met, and numbers of the forms.
-  struct Known {
+  struct KnownForms {
     std::mutex mutex;
-    std::unordered_map<std::string, Form> lists;
+    std::unordered_map<std::string, ListForm> lists;
     std::unordered_map<std::string, std::uint32_t> forms;
     std::uint32_t next = 0;
     std::size_t bytes = 0;  ///< about
   };
   template <class Id, class Name>
-  Form form(Known& known, std::span<const Id> list, bool by_place, const Name& name);
+  ListForm form(KnownForms& known, std::span<const Id> list, bool by_place, const Name& name);
   bool has_name(std::span<const core::OpId> operators) const;
   std::string name(std::span<const core::OpId> operators) const;
   std::string name(std::span<const core::DeviceId> devices) const;
@@ -60,7 +60,7 @@ class StageForms {
   bool nodes_alike_ = false;
   std::vector<std::uint32_t> kind_of_node_;  ///< [node] those that can change places have one number
   std::vector<std::uint32_t> place_;         ///< [device] in its node
-  Known operators_, devices_;
+  KnownForms operators_, devices_;
 };
 
 }  // namespace penstock::cost

@@ -73,7 +73,7 @@ StageKey& StageKey::add(const std::vector<std::vector<core::OpId>>& sets) {
   return *this;
 }
 
-StageMemo::StageMemo(core::Bytes most, Proof proof) : most_(most), proof_(proof) {}
+StageMemo::StageMemo(core::Bytes most, MemoProof proof) : most_(most), proof_(proof) {}
 StageMemo::~StageMemo() = default;
 
 void StageMemo::serve(Problem& problem) {
@@ -94,7 +94,7 @@ void StageMemo::refute(const StageKey& key) {
 }
 
 std::shared_ptr<const void> StageMemo::find(const StageKey& key) {
-  Shard& mine = shard(key);
+  MemoShard& mine = shard(key);
   const std::lock_guard lock(mine.mutex);
   const auto known = mine.answers.find(key.bytes());
   return known == mine.answers.end() ? nullptr : known->second;
@@ -105,7 +105,7 @@ void StageMemo::keep(const StageKey& key, std::shared_ptr<const void> answer, st
   bytes += static_cast<std::int64_t>(key.bytes().size()) + kEntry;
   const std::int64_t most = most_.value() / static_cast<std::int64_t>(kShards);
   if (bytes > most) return;
-  Shard& mine = shard(key);
+  MemoShard& mine = shard(key);
   const std::lock_guard lock(mine.mutex);
   if (mine.bytes + bytes > most) {
     mine.answers.clear();

@@ -33,21 +33,22 @@ bool gated(const graph::Operator& op) {
 
 /// True if the framework runs such operators kernel by kernel. Of attention only what it saves is counted: its
 /// norms of queries and keys keep their time.
-bool apart(const graph::Operator& op, const cluster::Runtime& runtime) {
+bool apart(const graph::Operator& op, const cluster::FrameworkRuntime& runtime) {
   const bool norms = by_root(op) || (op.kind == graph::OpKind::attention && as<graph::Attention>(op).qk_norm);
   return (norms && !runtime.fused_norms) || (gated(op) && !runtime.fused_gates);
 }
 
 }  // namespace
 
-OpTime unfused(const graph::Operator& op, const OpTime& fused, const cluster::Runtime& runtime) {
+OpTime unfused(const graph::Operator& op, const OpTime& fused, const cluster::FrameworkRuntime& runtime) {
   if (!apart(op, runtime) || op.kind == graph::OpKind::attention) return fused;
   const RowMoves times = by_root(op) ? kRootNorm / kFusedNorm : kGated / kFusedGated;
   return {fused.forward * times.forward, fused.input_gradient * times.backward,
           fused.weight_gradient * times.backward};
 }
 
-core::Bytes unfused_saved(const graph::Operator& op, int element_bytes, const cluster::Runtime& runtime) {
+core::Bytes unfused_saved(const graph::Operator& op, int element_bytes,
+                          const cluster::FrameworkRuntime& runtime) {
   constexpr std::int64_t kWhole = 4;  // bytes of a number in fp32
   if (!apart(op, runtime)) return core::Bytes(0);
   if (by_root(op)) {
@@ -64,7 +65,7 @@ core::Bytes unfused_saved(const graph::Operator& op, int element_bytes, const cl
   return op.output_bytes;
 }
 
-Launches unfused_launches(const graph::Operator& op, const cluster::Runtime& runtime) {
+LaunchCounts unfused_launches(const graph::Operator& op, const cluster::FrameworkRuntime& runtime) {
   if (!apart(op, runtime)) return {};
   if (by_root(op)) return {6, 9, 2};  // the root and its epsilon are two small kernels
   if (gated(op)) return {1, 2, 0};

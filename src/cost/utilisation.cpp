@@ -20,8 +20,8 @@ core::FlopRate peak_rate(const graph::OpGraph& graph, const cluster::Cluster& cl
   return sum;
 }
 
-Utilisation utilisation(const graph::OpGraph& graph, const cluster::Cluster& cluster,
-                        double samples_per_second) {
+ModelUtilisation utilisation(const graph::OpGraph& graph, const cluster::Cluster& cluster,
+                             double samples_per_second) {
   const double done = graph::training_flops(graph).value() * samples_per_second;
   const double peak = peak_rate(graph, cluster).value();
   return {done / static_cast<double>(cluster.size()), peak > 0 ? done / peak : 0};

@@ -32,9 +32,9 @@ SentByZero::SentByZero(const Problem& whole, const Problem& local, const plan::S
   std::sort(in_layers_.begin(), in_layers_.end());
 }
 
-Sent SentByZero::of(std::span<const OpId> operators, const std::map<OpId, plan::Partition>& how,
-                    const Again& again) {
-  Sent out;
+ReplicaTraffic SentByZero::of(std::span<const OpId> operators, const std::map<OpId, plan::Partition>& how,
+                              const RecomputedOps& again) {
+  ReplicaTraffic out;
   if (!shards_) return out;
   out.count = layers_;
   for (const OpId id : operators) {
@@ -51,7 +51,7 @@ Sent SentByZero::of(std::span<const OpId> operators, const std::map<OpId, plan::
   return out;
 }
 
-Seconds SentByZero::time(layout::Among among, Bytes bytes) {
+Seconds SentByZero::time(layout::GroupScope among, Bytes bytes) {
   const auto [found, fresh] = gathering_.try_emplace(among);
   if (fresh) found->second = all_gather(whole_, layout::groups(stage_, among));
   return found->second.time(bytes);

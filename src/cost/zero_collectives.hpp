@@ -17,18 +17,18 @@ class SentByZero {
   /// `local`: the stage's LocalProblem, whose experts are those of one device.
   SentByZero(const Problem& whole, const Problem& local, const plan::Stage& stage);
   /// Nothing where replicas keep all of their gradients.
-  Sent of(std::span<const core::OpId> operators, const std::map<core::OpId, plan::Partition>& how,
-          const Again& again);
+  ReplicaTraffic of(std::span<const core::OpId> operators, const std::map<core::OpId, plan::Partition>& how,
+                    const RecomputedOps& again);
 
  private:
-  core::Seconds time(layout::Among among, core::Bytes bytes);
+  core::Seconds time(layout::GroupScope among, core::Bytes bytes);
 
   const Problem &whole_, &local_;
   const plan::Stage& stage_;
   bool shards_;
   std::size_t layers_ = 0;
   std::vector<core::OpId> in_layers_;
-  std::map<layout::Among, AllReduce> gathering_;
+  std::map<layout::GroupScope, AllReduce> gathering_;
 };
 
 }  // namespace penstock::cost

@@ -14,7 +14,7 @@ Seconds waited_by(Seconds sent, Seconds computed, std::size_t layers) {
 
 }  // namespace
 
-OpTime waited(const Sent& sent, const OpTime& computed) {
+OpTime waited(const ReplicaTraffic& sent, const OpTime& computed) {
   OpTime out = sent.rest;
   const OpTime& layers = sent.layers;
   out.forward += waited_by(layers.forward, computed.forward, sent.count);

@@ -9,6 +9,6 @@ namespace penstock::cost {
 /// equal, and each of n is sent while the one before computes. So a pass waits for the first, or, where
 /// sending takes longer, for all but what n - 1 of them compute meanwhile. A backward pass sends and computes
 /// as a whole; its wait is dealt out to its gradients as what they send.
-OpTime waited(const Sent& sent, const OpTime& computed);
+OpTime waited(const ReplicaTraffic& sent, const OpTime& computed);
 
 }  // namespace penstock::cost

@@ -9,7 +9,7 @@ ZeroTraffic zero_traffic(const Problem& local, const plan::Stage& stage, core::O
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   if (!placement.shards_gradients()) return out;
   if (stage.experts_apart() && local.graph.op(op).kind == graph::OpKind::experts)
-    out.among = layout::Among::expert_sharers;
+    out.among = layout::GroupScope::expert_sharers;
   const double part = largest_part(stage);
   const core::Bytes weights = weights_of(local.graph, op, how, part);
   out.scattered = local.training.sent_gradients(weights);
@@ -18,7 +18,7 @@ ZeroTraffic zero_traffic(const Problem& local, const plan::Stage& stage, core::O
 }
 
 bool gathers_backward(const plan::Stage& stage, bool computed_again) {
-  return !computed_again || stage.recompute.of != plan::Recomputation::Of::layers;
+  return !computed_again || stage.recompute.of != plan::Recomputation::SegmentScope::layers;
 }
 
 }  // namespace penstock::cost

@@ -11,7 +11,7 @@ namespace penstock::cost {
 struct ZeroTraffic {
   core::Bytes gathered;   ///< weights, those that do not train among them
   core::Bytes scattered;  ///< gradients, as they are sent
-  layout::Among among = layout::Among::sharers;
+  layout::GroupScope among = layout::GroupScope::sharers;
 };
 
 /// With ZeRO 2 gradients are scattered, with ZeRO 3 weights are gathered besides. `local`: the stage's

@@ -39,11 +39,11 @@ std::map<std::string, cluster::Cluster> load_clusters(const std::vector<Publishe
 /// Coverage by set; every run is weighted by the time it computes, or communicates in tensor-parallel groups.
 /// Sets without such time are left out.
 std::vector<SetCoverage> coverage_of(const std::vector<std::optional<StatedRun>>& stated,
-                                     const std::function<cost::Coverage(const StatedRun&)>& coverage) {
-  std::vector<cost::Coverage> of_run(stated.size());
+                                     const std::function<cost::OriginCoverage(const StatedRun&)>& coverage) {
+  std::vector<cost::OriginCoverage> of_run(stated.size());
   core::parallel_for(stated.size(), [&](std::size_t i) { of_run[i] = coverage(*stated[i]); });
   std::vector<std::string> order;
-  std::map<std::string, cost::Coverage> sums;
+  std::map<std::string, cost::OriginCoverage> sums;
   for (std::size_t i = 0; i < stated.size(); ++i) {
     const std::string& set = stated[i]->run().set;
     if (!sums.contains(set)) order.push_back(set);
@@ -55,7 +55,7 @@ std::vector<SetCoverage> coverage_of(const std::vector<std::optional<StatedRun>>
     if (std::ranges::all_of(seconds, [](double s) { return s == 0; })) continue;
     SetCoverage& one = out.emplace_back(SetCoverage{set, {}});
     for (std::size_t o = 0; o < cost::kOrigins; ++o)
-      one.share[o] = sums[set].time_share(static_cast<cost::Origin>(o));
+      one.share[o] = sums[set].time_share(static_cast<cost::TimeOrigin>(o));
   }
   return out;
 }
@@ -80,7 +80,7 @@ std::string doubt_of(const StatedRun& run, double predicted_s) {
 /// Runs that can be expressed, on known clusters; the others are counted in `left_out`.
 std::vector<const PublishedRun*> choose(const std::vector<PublishedRun>& runs,
                                         const std::map<std::string, cluster::Cluster>& clusters,
-                                        const std::string& folder, Against& out) {
+                                        const std::string& folder, PublishedComparison& out) {
   std::map<std::string, std::size_t> left_out;
   std::vector<const PublishedRun*> chosen;
   for (const PublishedRun& run : runs)
@@ -110,9 +110,9 @@ PublishedPrediction predicted(const PublishedRun& run, const cluster::Cluster& c
   return StatedRun(run, cluster, costs).predict(stop);
 }
 
-Against against(const std::vector<PublishedRun>& runs, const cost::CostModel& costs,
-                const AgainstOptions& options, core::StopToken stop) {
-  Against out;
+PublishedComparison against(const std::vector<PublishedRun>& runs, const cost::CostModel& costs,
+                            const AgainstOptions& options, core::StopToken stop) {
+  PublishedComparison out;
   const auto clusters = load_clusters(runs, costs, options);
   const auto chosen = choose(runs, clusters, options.clusters, out);
 

@@ -25,27 +25,27 @@ using core::show;
 AimedPlan for_time(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                    core::StopToken stop) {
   AimedPlan out{problem.cluster, search(problem, cell, setting, stop), {}};
-  out.reached = {Aim::time, *out.outcome.row.iteration_s};
+  out.reached = {SearchAim::time, *out.outcome.row.iteration_s};
   return out;
 }
 
 /// Uses one seed if nothing is drawn, because all seeds then give equal results.
-Seeds drawn(Seeds seeds) {
+PerturbedSeeds drawn(PerturbedSeeds seeds) {
   if (!seeds.perturbation->draws()) seeds.count = 1;
   return seeds;
 }
 
-Reached reached_p95(const cost::Problem& problem, const plan::Plan& plan, const Seeds& seeds,
-                    sim::SimulationOptions simulation, core::StopToken stop) {
+AimResult reached_p95(const cost::Problem& problem, const plan::Plan& plan, const PerturbedSeeds& seeds,
+                      sim::SimulationOptions simulation, core::StopToken stop) {
   simulation.perturbation = seeds.perturbation.get();
   simulation.seed = seeds.seed;
   std::vector<double> times;
   for (const core::Picoseconds time :
        sim::repeat(problem, score::scheduled(problem, plan), simulation, seeds.count, stop))
     times.push_back(to_seconds(time).value());
-  const sim::Spread spread = sim::spread(std::move(times));
+  const sim::ValueSpread spread = sim::spread(std::move(times));
   return {
-      Aim::p95, spread.p95,
+      SearchAim::p95, spread.p95,
       fmt::format("95 % of iterations take at most {}, half of them {}; {}: {}", show(Seconds(spread.p95)),
                   show(Seconds(spread.median)),
                   seeds.count == 1 ? fmt::format("seed {}", seeds.seed)
@@ -65,7 +65,7 @@ void add_search(const report::CellResult& earlier, report::CellResult& row) {
 /// Searches for p95. Other planners enumerate equal plans for both objectives. Walks of `joint` differ, and
 /// one for the percentile may end behind one for time, which needs only one seed per evaluation.
 AimedPlan for_p95(const cost::Problem& problem, const Cell& cell, const SearchSetting& by_time,
-                  const Seeds& seeds, core::StopToken stop) {
+                  const PerturbedSeeds& seeds, core::StopToken stop) {
   SearchSetting setting = by_time;
   setting.robust = drawn(seeds);
   const auto searched = [&](const SearchSetting& by) {
@@ -138,7 +138,7 @@ AimedPlan for_memory(const cost::Problem& problem, const Cell& cell, SearchSetti
   const char* of = fastest ? "the fastest found" : "the plan given";
   AimedPlan out{problem.cluster, thriftiest(problem, cell, setting, std::move(fastest), stop), {}};
   const auto peak = *out.outcome.row.peak_memory_bytes;
-  out.reached = {Aim::memory, static_cast<double>(peak),
+  out.reached = {SearchAim::memory, static_cast<double>(peak),
                  fmt::format("{} on the fullest device, in at most {}: {:g} % above {} ({})",
                              show(core::Bytes(peak)), show(most), slower * 100, of, show(least)),
                  most.value()};
@@ -157,7 +157,7 @@ AimedPlan for_cost_on(const cost::Problem& problem, Cell cell, const SearchSetti
   const std::string words = fmt::format("{} per million samples on {} of {} devices, which cost {} an hour",
                                         show_dollars(dollars * 1e6), count, problem.cluster.size(),
                                         show_dollars(cluster::hourly_price(cluster)));
-  return {std::move(cluster), std::move(outcome), {Aim::cost, dollars, words}};
+  return {std::move(cluster), std::move(outcome), {SearchAim::cost, dollars, words}};
 }
 
 AimedPlan for_cost(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
@@ -195,12 +195,12 @@ constexpr std::array<std::string_view, 4> kNames = {"time", "p95", "memory", "co
 
 }  // namespace
 
-std::string_view name(Aim aim) {
+std::string_view name(SearchAim aim) {
   return kNames[static_cast<std::size_t>(aim)];
 }
 
-Aim aim(std::string_view given) {
-  return static_cast<Aim>(core::index_of(given, kNames, "aim"));
+SearchAim aim(std::string_view given) {
+  return static_cast<SearchAim>(core::index_of(given, kNames, "aim"));
 }
 
 const std::vector<std::string_view>& aim_names() {
@@ -213,17 +213,17 @@ AimedPlan search_for(const AimSetting& aim, const cost::Problem& problem, const 
   check_aim(aim.aim, cell.planner, setting.options.judge_by_estimate);
   if (setting.time_limit) stop = stop.within(*setting.time_limit);
   setting.time_limit.reset();
-  if (aim.aim == Aim::memory) return for_memory(problem, cell, std::move(setting), aim.slower, stop);
-  if (aim.aim == Aim::cost) return for_cost(problem, cell, setting, stop);
-  if (aim.aim == Aim::time) return for_time(problem, cell, setting, stop);
+  if (aim.aim == SearchAim::memory) return for_memory(problem, cell, std::move(setting), aim.slower, stop);
+  if (aim.aim == SearchAim::cost) return for_cost(problem, cell, setting, stop);
+  if (aim.aim == SearchAim::time) return for_time(problem, cell, setting, stop);
   if (!aim.seeds) throw core::BadInput("the aim p95 needs a perturbation");
   return for_p95(problem, cell, setting, *aim.seeds, stop);
 }
 
-void check_aim(Aim aim, const planners::PlannerChoice& planner, bool by_estimate) {
-  if (aim == Aim::memory && planner.name != "joint")
+void check_aim(SearchAim aim, const planners::PlannerChoice& planner, bool by_estimate) {
+  if (aim == SearchAim::memory && planner.name != "joint")
     throw core::BadInput("planner " + planner.name + " searches for time alone; joint searches for memory");
-  if (by_estimate && (aim == Aim::p95 || aim == Aim::memory))
+  if (by_estimate && (aim == SearchAim::p95 || aim == SearchAim::memory))
     throw core::BadInput(fmt::format("plans for {} are chosen by simulation, not by estimate", name(aim)));
 }
 

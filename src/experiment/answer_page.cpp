@@ -84,7 +84,7 @@ report::Page plan_page(const cost::Problem& problem, const AimedPlan& found,
   return out;
 }
 
-report::Page comparison_page(const cost::Problem& problem, const Comparison& comparison,
+report::Page comparison_page(const cost::Problem& problem, const PlannerComparison& comparison,
                              const sim::SimulationOptions& simulation, const report::Provenance& provenance) {
   const auto& rows = comparison.rows;
   report::Page out{

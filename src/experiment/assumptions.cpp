@@ -64,7 +64,7 @@ core::Bytes reserved(const cluster::Cluster& cluster) {
 std::string runtime_words(const cluster::Cluster& cluster, const std::string& stated) {
   if (!stated.empty() && stated != "none" && stated.find('/') == std::string::npos)
     return "framework " + stated;
-  const cluster::Runtime runtime = cluster.types().front().host();
+  const cluster::FrameworkRuntime runtime = cluster.types().front().host();
   if (runtime.one_kernel() == core::Seconds(0)) return "no host times";
   for (const auto& named : cluster::runtimes())
     if (named.runtime == runtime) return "framework " + named.name;
@@ -75,19 +75,19 @@ std::string runtime_words(const cluster::Cluster& cluster, const std::string& st
   return "host times of " + kernel + (kernel.empty() || task.empty() ? "" : ", ") + task;
 }
 
-std::string one(const Assumption& assumption, const std::string& option) {
+std::string one(const ProblemAssumption& assumption, const std::string& option) {
   return option.empty() || !assumption.assumed ? assumption.words
                                                : fmt::format("{} ({})", assumption.words, option);
 }
 
-std::string listed(const Assumptions& assumptions, bool assumed, std::string Assumption::*option) {
+std::string listed(const Assumptions& assumptions, bool assumed, std::string ProblemAssumption::*option) {
   std::string out;
-  for (const Assumption& each : assumptions)
+  for (const ProblemAssumption& each : assumptions)
     if (each.assumed == assumed) out += (out.empty() ? "" : ", ") + one(each, each.*option);
   return out;
 }
 
-std::string words(const Assumptions& assumptions, std::string Assumption::*option) {
+std::string words(const Assumptions& assumptions, std::string ProblemAssumption::*option) {
   const std::string assumed = listed(assumptions, true, option), given = listed(assumptions, false, option);
   if (assumed.empty()) return "given: " + given;
   return "assumed: " + assumed + (given.empty() ? "" : "; given: " + given);
@@ -96,11 +96,11 @@ std::string words(const Assumptions& assumptions, std::string Assumption::*optio
 }  // namespace
 
 std::string in_words(const Assumptions& assumptions) {
-  return words(assumptions, &Assumption::option);
+  return words(assumptions, &ProblemAssumption::option);
 }
 
 std::string in_python_words(const Assumptions& assumptions) {
-  return words(assumptions, &Assumption::keyword);
+  return words(assumptions, &ProblemAssumption::keyword);
 }
 
 std::string json_text(const Assumptions& assumptions) {
@@ -109,7 +109,7 @@ std::string json_text(const Assumptions& assumptions) {
 
 nlohmann::ordered_json to_json(const Assumptions& assumptions) {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  for (const Assumption& each : assumptions) {
+  for (const ProblemAssumption& each : assumptions) {
     out[each.key] = {{"value", each.words}, {"assumed", each.assumed}};
     if (!each.option.empty()) out[each.key]["option"] = each.option;
   }

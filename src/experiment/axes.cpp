@@ -97,12 +97,13 @@ void read_pass_collectives(const Yaml& node, Cell& cell) {
   cell.simulation.pass_collectives = at_node(node, [&] { return sim::pass_collectives(node.text()); });
 }
 
-struct Key {
+struct AxisKey {
   const char* name;
   Reader read;
 };
 
-std::vector<Cell> times_each(std::vector<Cell> cells, const Yaml& mapping, std::initializer_list<Key> keys) {
+std::vector<Cell> times_each(std::vector<Cell> cells, const Yaml& mapping,
+                             std::initializer_list<AxisKey> keys) {
   for (const auto& [name, read] : keys)
     if (const auto node = mapping.find(name)) cells = times(cells, name, *node, read);
   return cells;

@@ -12,12 +12,12 @@ namespace penstock::experiment {
 /// A folder. `<key>.cell` is an entry, `<key>.part` an unfinished one. A process that works on a cell holds
 /// the lock of its part. So the cell of a process that died is free at once, and running work is never lost.
 /// Any number of processes may use it, also on several machines if their file system shares locks.
-class Cache {
+class CellCache {
  public:
-  explicit Cache(std::string folder) : folder_(std::move(folder)) {}
+  explicit CellCache(std::string folder) : folder_(std::move(folder)) {}
 
   /// Returns nothing if there is none, or if it is damaged.
-  std::optional<Entry> find(const std::string& key) const;
+  std::optional<CacheEntry> find(const std::string& key) const;
 
   /// Removes the entry, if there is one.
   void forget(const std::string& key) const;
@@ -26,15 +26,15 @@ class Cache {
   std::size_t attempts(const std::string& key) const;
 
   /// Exclusive right to work on a cell.
-  struct Claim {
+  struct CellClaim {
     core::FileLock lock;
     std::string key;
   };
   /// Returns nothing while another process has it, or if the entry exists by now. Throws BadInput if the
   /// folder cannot be written.
-  std::optional<Claim> claim(const std::string& key) const;
+  std::optional<CellClaim> claim(const std::string& key) const;
   /// Stores the whole entry. Throws BadInput like claim.
-  void store(Claim claim, const Entry& entry) const;
+  void store(CellClaim claim, const CacheEntry& entry) const;
 
   /// Seconds of the last run of the cell with that name, by any version of the program; nothing if there was
   /// none.

@@ -76,12 +76,12 @@ void add_utilisation(const graph::OpGraph& graph, const cluster::Cluster& cluste
 }
 
 /// Fill, without padding, of the samples whose time an iteration takes (trace::Trace::iteration).
-sim::Filling timed_samples(const cost::Problem& problem, const sim::SimulationOptions& simulation,
-                           schedule::SteadyPart timed) {
-  const sim::Lengths& lengths = *simulation.perturbation->lengths;
-  sim::Filling out;
+sim::SampleContent timed_samples(const cost::Problem& problem, const sim::SimulationOptions& simulation,
+                                 schedule::SteadyPart timed) {
+  const sim::SequenceLengths& lengths = *simulation.perturbation->lengths;
+  sim::SampleContent out;
   for (std::int64_t k = timed.begin; k < timed.end; ++k)
-    for (const sim::Filling& sample :
+    for (const sim::SampleContent& sample :
          sim::fillings(lengths, sim::room(lengths, problem.graph), problem.training.mini_batch,
                        simulation.seed, k, simulation.stop))
       out += sample.unpadded();
@@ -92,7 +92,7 @@ sim::Filling timed_samples(const cost::Problem& problem, const sim::SimulationOp
 void add_filled_rates(const cost::Problem& problem, const sim::SimulationOptions& simulation,
                       schedule::SteadyPart timed, const trace::Summary& summary, report::CellResult& row) {
   const std::int64_t samples = problem.training.mini_batch * (timed.end - timed.begin);
-  const layout::Fill mean = timed_samples(problem, simulation, timed).per_sample(samples);
+  const layout::SampleFill mean = timed_samples(problem, simulation, timed).per_sample(samples);
   const double share = mean.tokens / static_cast<double>(layout::sequence(problem.graph));
   if (const auto tokens = graph::tokens(problem.graph))
     row.tokens_per_s = summary.samples_per_second * static_cast<double>(*tokens) * share;
@@ -132,7 +132,7 @@ CellOutcome simulated(const cost::Problem& problem, const schedule::ScheduledPla
   return out;
 }
 
-/// Adds the lower bound. Throws SearchEnded or Interrupted when the user stops it.
+/// Adds the lower bound. Throws SearchEnded or InterruptedError when the user stops it.
 void add_bound(const cost::Problem& problem, const sim::SimulationOptions& simulation, core::StopToken stop,
                CellOutcome& out) {
   out.row.lower_bound_s = lower_bound(problem, *out.plan, simulation, stop);
@@ -246,14 +246,14 @@ void reschedule(plan::Plan& plan, const std::string& schedule) {
 
 score::BoundCheck until_user_stops(core::StopToken stop) {
   return [stop] {
-    if (stop.interrupted()) throw core::Interrupted();
+    if (stop.interrupted()) throw core::InterruptedError();
     if (stop.ended()) throw core::SearchEnded();
   };
 }
 
-score::Reduction reduction(const sim::SimulationOptions& simulation) {
+score::ReductionTiming reduction(const sim::SimulationOptions& simulation) {
   const bool apart = !simulation.collective.travels();
-  return apart ? score::Reduction::closed_form : score::Reduction::free;
+  return apart ? score::ReductionTiming::closed_form : score::ReductionTiming::free;
 }
 
 report::CellResult describe(const Cell& cell) {
@@ -367,7 +367,7 @@ CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
   };
   try {
     return run_cell_into(row, spec, cell, costs, stop, known);
-  } catch (const core::Interrupted&) {
+  } catch (const core::InterruptedError&) {
     throw;
   } catch (const core::BadInput& e) {
     return failed(std::string("bad input: ") + e.what(), std::current_exception());

@@ -17,8 +17,8 @@ constexpr double kTolerance = 0.1;  ///< default
 constexpr std::size_t kMostClaims = 1000;
 
 /// Parses a number, [low, high], {at_least: low} or {at_most: high}.
-report::Interval read_interval(const Yaml& node) {
-  report::Interval out;
+report::ClaimInterval read_interval(const Yaml& node) {
+  report::ClaimInterval out;
   if (node.is_scalar()) return {node.number(), node.number()};
   if (node.is_list()) {
     const auto ends = node.items();
@@ -47,9 +47,9 @@ report::Selector read_selector(const Yaml& node) {
   return out;
 }
 
-report::Measure read_measure(const Yaml& node) {
+report::ClaimMeasure read_measure(const Yaml& node) {
   node.only({"column", "of", "over", "same", "best", "along", "reduce"});
-  report::Measure out;
+  report::ClaimMeasure out;
   out.column = node.at("column").text();
   if (const auto of = node.find("of")) out.of = read_selector(*of);
   if (const auto over = node.find("over")) out.over = read_selector(*over);
@@ -72,7 +72,7 @@ report::ClaimMap read_map(const Yaml& node) {
   return out;
 }
 
-report::Claim read_claim(const Yaml& node, const report::Rows& rows) {
+report::Claim read_claim(const Yaml& node, const report::TextRows& rows) {
   node.only({"what", "source", "paper", "measure", "tolerance", "even", "reason", "map"});
   report::Claim out;
   out.what = node.at("what").text();
@@ -100,7 +100,7 @@ bool is_map(const std::string& file) {
 
 }  // namespace
 
-std::vector<report::Claim> read_claims(const Yaml& root, const report::Rows& rows) {
+std::vector<report::Claim> read_claims(const Yaml& root, const report::TextRows& rows) {
   std::vector<report::Claim> out;
   if (const auto list = root.find("claims"))
     for (const Yaml& node : list->items()) {
@@ -118,10 +118,10 @@ void remove_claims(const std::string& folder) {
 }
 
 std::string write_claims(const std::string& folder, const std::string& experiment, const std::string& summary,
-                         std::span<const report::Claim> claims, const report::Rows& rows) {
+                         std::span<const report::Claim> claims, const report::TextRows& rows) {
   remove_claims(folder);
   if (claims.empty()) return "";
-  std::vector<report::Finding> findings;
+  std::vector<report::ClaimFinding> findings;
   for (const report::Claim& claim : claims) findings.push_back(report::judge(claim, rows));
   for (std::size_t i = 0; i < claims.size(); ++i)
     if (claims[i].map)

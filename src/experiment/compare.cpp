@@ -23,24 +23,24 @@ using planners::PlannerChoice;
 using Families = std::set<score::PlanFamily>;
 
 /// Result of one planner.
-struct Contender {
+struct PlannerResult {
   CellOutcome outcome;
-  std::optional<Reached> reached{};  ///< none for the objective time
+  std::optional<AimResult> reached{};  ///< none for the objective time
 };
 
 /// Adds memory to the fastest plan of a planner that supports no other objective.
-Contender with_its_memory(CellOutcome outcome) {
-  Contender out{std::move(outcome), {}};
+PlannerResult with_its_memory(CellOutcome outcome) {
+  PlannerResult out{std::move(outcome), {}};
   if (const auto peak = out.outcome.row.peak_memory_bytes)
-    out.reached = {Aim::memory, static_cast<double>(*peak),
+    out.reached = {SearchAim::memory, static_cast<double>(*peak),
                    core::show(core::Bytes(*peak)) + " on the fullest device, of a plan found for its time"};
   return out;
 }
 
-Contender aimed(const AimSetting& aim, const cost::Problem& problem, const Cell& cell,
-                const SearchSetting& setting, core::StopToken stop) {
-  if (aim.aim == Aim::time) return {try_search(problem, cell, setting, stop)};
-  if (aim.aim == Aim::memory && cell.planner.name != "joint")
+PlannerResult aimed(const AimSetting& aim, const cost::Problem& problem, const Cell& cell,
+                    const SearchSetting& setting, core::StopToken stop) {
+  if (aim.aim == SearchAim::time) return {try_search(problem, cell, setting, stop)};
+  if (aim.aim == SearchAim::memory && cell.planner.name != "joint")
     return with_its_memory(try_search(problem, cell, setting, stop));
   try {
     AimedPlan found = search_for(aim, problem, cell, setting, stop);
@@ -55,8 +55,8 @@ Contender aimed(const AimSetting& aim, const cost::Problem& problem, const Cell&
 }
 
 /// Runs one planner; its failure does not affect the rows of others.
-Contender try_planner(const AimSetting& aim, const cost::Problem& problem, const Cell& cell,
-                      const SearchSetting& setting, core::StopToken stop) {
+PlannerResult try_planner(const AimSetting& aim, const cost::Problem& problem, const Cell& cell,
+                          const SearchSetting& setting, core::StopToken stop) {
   try {
     return aimed(aim, problem, cell, setting, stop);
   } catch (const core::BadInput& e) {
@@ -69,15 +69,15 @@ Contender try_planner(const AimSetting& aim, const cost::Problem& problem, const
 /// Checks conditions that would fail every planner.
 void check_possible(const AimSetting& aim, const cost::Problem& problem, const SearchSetting& setting) {
   check_aim(aim.aim, {"joint"}, setting.options.judge_by_estimate);
-  if (aim.aim == Aim::cost) cluster::hourly_price(problem.cluster);
-  if (aim.aim == Aim::p95 && !aim.seeds) throw core::BadInput("the aim p95 needs a perturbation");
+  if (aim.aim == SearchAim::cost) cluster::hourly_price(problem.cluster);
+  if (aim.aim == SearchAim::p95 && !aim.seeds) throw core::BadInput("the aim p95 needs a perturbation");
 }
 
 /// Seconds of the fastest plan found, also on the way to one of less memory. If a plan has a flush, only
 /// plans with a flush count: others train with older weights, and no plan with a flush may be as fast.
-class Fastest {
+class FastestTime {
  public:
-  void add(const AimSetting& aim, const Contender& found) {
+  void add(const AimSetting& aim, const PlannerResult& found) {
     if (!found.outcome.plan) return;
     double& least = plan::asynchronous(*found.outcome.plan) ? without_flush_ : with_flush_;
     least = std::min(least, found.outcome.row.iteration_s.value_or(least));
@@ -93,13 +93,13 @@ class Fastest {
 };
 
 /// Stores the maximum time of a plan in every row.
-void limit_times(double most_s, Comparison& found) {
+void limit_times(double most_s, PlannerComparison& found) {
   for (auto& reached : found.reached)
     if (reached) reached->most_s = most_s;
 }
 
 /// Indices of the rows, best first; rows without a plan last, ties in their order.
-std::vector<std::size_t> by_aim(const Comparison& found) {
+std::vector<std::size_t> by_aim(const PlannerComparison& found) {
   std::vector<std::size_t> out(found.rows.size());
   std::iota(out.begin(), out.end(), std::size_t{0});
   const auto worth = [&](std::size_t r) {
@@ -111,15 +111,15 @@ std::vector<std::size_t> by_aim(const Comparison& found) {
   return out;
 }
 
-void rank(const AimSetting& aim, const Fastest& fastest, Comparison& found) {
-  if (aim.aim == Aim::time) {
+void rank(const AimSetting& aim, const FastestTime& fastest, PlannerComparison& found) {
+  if (aim.aim == SearchAim::time) {
     found.rows = report::ranked(std::move(found.rows));
     found.reached.clear();
     return;
   }
-  if (aim.aim == Aim::memory) limit_times(fastest.seconds() * (1 + aim.slower), found);
+  if (aim.aim == SearchAim::memory) limit_times(fastest.seconds() * (1 + aim.slower), found);
   std::vector<report::CellResult> rows;
-  std::vector<std::optional<Reached>> reached;
+  std::vector<std::optional<AimResult>> reached;
   for (const std::size_t r : by_aim(found)) {
     rows.push_back(std::move(found.rows[r]));
     reached.push_back(std::move(found.reached[r]));
@@ -129,18 +129,18 @@ void rank(const AimSetting& aim, const Fastest& fastest, Comparison& found) {
 }
 
 /// Line that explains the ranking.
-std::string aim_line(const AimSetting& aim, const cost::Problem& problem, const Fastest& fastest) {
-  if (aim.aim == Aim::p95)
+std::string aim_line(const AimSetting& aim, const cost::Problem& problem, const FastestTime& fastest) {
+  if (aim.aim == SearchAim::p95)
     return fmt::format("ranked by p95: 95 % of iterations take at most so long; {} from {} on: {}\n",
                        aim.seeds->count == 1 ? "one seed" : fmt::format("{} seeds", aim.seeds->count),
                        aim.seeds->seed, sim::in_words(*aim.seeds->perturbation));
-  if (aim.aim == Aim::memory)
+  if (aim.aim == SearchAim::memory)
     return fmt::format(
         "ranked by memory of the fullest device, of plans that take at most {:g} % longer than the fastest "
         "found{} ({})\n",
         aim.slower * 100, fastest.flushes() ? " with a flush" : "",
         core::show(core::Seconds(fastest.seconds())));
-  if (aim.aim == Aim::cost)
+  if (aim.aim == SearchAim::cost)
     return fmt::format(
         "ranked by dollars per million samples; all devices cost {} an hour, some may stay unused\n",
         show_dollars(cluster::hourly_price(problem.cluster)));
@@ -149,7 +149,7 @@ std::string aim_line(const AimSetting& aim, const cost::Problem& problem, const 
 
 /// Lower bound for all plans of a family, in words.
 std::string family_bound_line(const cost::Problem& problem, score::PlanFamily family,
-                              score::Reduction reduction, core::StopToken stop) {
+                              score::ReductionTiming reduction, core::StopToken stop) {
   try {
     const auto best = score::problem_bounds(problem, reduction, family, until_user_stops(stop)).best();
     return fmt::format("no plan with a flush takes less than {} {} ({})\n", core::show(best.time),
@@ -166,7 +166,7 @@ std::string bound_lines(const cost::Problem& problem, const sim::SimulationOptio
   try {
     for (const score::PlanFamily family : families)
       out += family_bound_line(problem, family, reduction(simulation), stop);
-  } catch (const core::Interrupted&) {
+  } catch (const core::InterruptedError&) {
     return "";
   }
   return out;
@@ -184,9 +184,9 @@ std::string heading_of(const cost::Problem& problem, const Cell& cell, const std
 
 }  // namespace
 
-bool too_slow(const report::CellResult& row, const Reached& reached) {
+bool too_slow(const report::CellResult& row, const AimResult& reached) {
   constexpr double kRounding = 1e-9;
-  return reached.aim == Aim::memory && row.iteration_s.value_or(0) > reached.most_s * (1 + kRounding);
+  return reached.aim == SearchAim::memory && row.iteration_s.value_or(0) > reached.most_s * (1 + kRounding);
 }
 
 std::vector<PlannerChoice> planner_choices(const std::string& text, const std::string& what) {
@@ -210,18 +210,18 @@ std::vector<PlannerChoice> planner_choices(const std::string& text, const std::s
   return out;
 }
 
-Comparison compare(const cost::Problem& problem, Cell cell, const std::vector<PlannerChoice>& planners,
-                   const SearchSetting& setting, core::StopToken stop, const CompareProgress& progress,
-                   const AimSetting& aim) {
+PlannerComparison compare(const cost::Problem& problem, Cell cell, const std::vector<PlannerChoice>& planners,
+                          const SearchSetting& setting, core::StopToken stop, const CompareProgress& progress,
+                          const AimSetting& aim) {
   check_possible(aim, problem, setting);
-  Comparison out{.rows = {}, .heading = {}, .aim = aim.aim};
+  PlannerComparison out{.rows = {}, .heading = {}, .aim = aim.aim};
   Families families{score::PlanFamily::replicated};  // families of the plans found
-  Fastest fastest;
+  FastestTime fastest;
   try {
     for (const PlannerChoice& planner : planners) {
       cell.planner = planner;
       if (progress.begins) progress.begins(planner);
-      Contender found = try_planner(aim, problem, cell, setting, stop);
+      PlannerResult found = try_planner(aim, problem, cell, setting, stop);
       if (found.outcome.plan) families.insert(score::family_of(*found.outcome.plan));
       fastest.add(aim, found);
       if (found.outcome.plan) out.plans.emplace(found.outcome.row.planner, std::move(*found.outcome.plan));
@@ -229,7 +229,7 @@ Comparison compare(const cost::Problem& problem, Cell cell, const std::vector<Pl
       out.reached.push_back(std::move(found.reached));
       if (progress.ends) progress.ends(out.rows.back(), out.rows.size(), planners.size());
     }
-  } catch (const core::Interrupted&) {
+  } catch (const core::InterruptedError&) {
     out.interrupted = true;
   }
   const std::string line = aim_line(aim, problem, fastest);
@@ -239,7 +239,7 @@ Comparison compare(const cost::Problem& problem, Cell cell, const std::vector<Pl
   return out;
 }
 
-core::ExitCode exit_code(const Comparison& comparison) {
+core::ExitCode exit_code(const PlannerComparison& comparison) {
   if (comparison.interrupted) return core::ExitCode::interrupted;
   const auto any = [&](auto&& holds) { return std::ranges::any_of(comparison.rows, holds); };
   const auto is = [](const char* kind) {

@@ -17,19 +17,19 @@ namespace {
 using core::show;
 
 /// Returns a text such as "1.20 s", "312 MiB, too slow" or "$1.32 per million on 4".
-std::string value_text(const report::CellResult& row, const Reached& reached) {
+std::string value_text(const report::CellResult& row, const AimResult& reached) {
   switch (reached.aim) {
-    case Aim::memory:
+    case SearchAim::memory:
       return show(core::Bytes(static_cast<std::int64_t>(reached.value))) +
              (too_slow(row, reached) ? ", too slow" : "");
-    case Aim::cost:
+    case SearchAim::cost:
       return fmt::format("{} per million on {}", show_dollars(reached.value * 1e6), row.devices);
     default:
       return show(core::Seconds(reached.value));
   }
 }
 
-std::vector<std::string> value_texts(const Comparison& comparison) {
+std::vector<std::string> value_texts(const PlannerComparison& comparison) {
   std::vector<std::string> out;
   for (std::size_t r = 0; r < comparison.reached.size(); ++r)
     out.push_back(comparison.reached[r] ? value_text(comparison.rows[r], *comparison.reached[r]) : "-");
@@ -47,7 +47,7 @@ struct MergedRows {
   std::vector<std::string> values;
 };
 
-MergedRows merged(const Comparison& comparison, const std::vector<std::string>& values) {
+MergedRows merged(const PlannerComparison& comparison, const std::vector<std::string>& values) {
   MergedRows out;
   std::vector<const plan::Plan*> plans;
   for (std::size_t r = 0; r < comparison.rows.size(); ++r) {
@@ -83,7 +83,7 @@ std::string csv_line(const report::CellResult& row, const std::string& more, boo
 }
 
 /// Plans without a flush are not equal to the others: their passes use weights of earlier updates.
-std::string without_flush_line(const Comparison& comparison) {
+std::string without_flush_line(const PlannerComparison& comparison) {
   std::vector<std::string> names;
   for (const report::CellResult& row : comparison.rows)
     if (const auto plan = comparison.plans.find(row.planner);
@@ -95,21 +95,21 @@ std::string without_flush_line(const Comparison& comparison) {
 
 }  // namespace
 
-std::string comparison_table(const Comparison& comparison, const report::Screen& screen) {
+std::string comparison_table(const PlannerComparison& comparison, const report::ScreenLimits& screen) {
   std::vector<std::string> values;
-  if (comparison.aim != Aim::time) values = value_texts(comparison);
+  if (comparison.aim != SearchAim::time) values = value_texts(comparison);
   MergedRows shown{comparison.rows, values};
   if (screen.columns > 0) shown = merged(comparison, values);
   std::optional<report::AimColumn> column;
-  if (comparison.aim != Aim::time)
+  if (comparison.aim != SearchAim::time)
     column = {fmt::format("aim: {}", name(comparison.aim)), std::move(shown.values)};
   const std::string line = comparison.assumptions.empty() ? "" : in_words(comparison.assumptions) + "\n";
   return comparison.heading + line + report::ranking(shown.rows, screen, column) +
          (screen.columns > 0 ? without_flush_line(comparison) : "") + in_lines(doubts(comparison.rows));
 }
 
-std::string comparison_csv(const Comparison& comparison) {
-  if (comparison.aim == Aim::time || comparison.rows.empty()) return report::to_csv(comparison.rows);
+std::string comparison_csv(const PlannerComparison& comparison) {
+  if (comparison.aim == SearchAim::time || comparison.rows.empty()) return report::to_csv(comparison.rows);
   std::string out;
   for (std::size_t r = 0; r < comparison.rows.size(); ++r) {
     const auto& reached = comparison.reached[r];
@@ -121,14 +121,14 @@ std::string comparison_csv(const Comparison& comparison) {
   return out;
 }
 
-std::string comparison_json(const Comparison& comparison, const report::Provenance& provenance) {
+std::string comparison_json(const PlannerComparison& comparison, const report::Provenance& provenance) {
   std::string text = report::to_json(comparison.rows, provenance);
   const auto found = doubts(comparison.rows);
-  if (comparison.aim == Aim::time && comparison.assumptions.empty() && found.empty()) return text;
+  if (comparison.aim == SearchAim::time && comparison.assumptions.empty() && found.empty()) return text;
   auto out = nlohmann::ordered_json::parse(text);
   if (!found.empty()) out["doubts"] = found;
   if (!comparison.assumptions.empty()) out["assumptions"] = to_json(comparison.assumptions);
-  if (comparison.aim == Aim::time) return out.dump(2) + "\n";
+  if (comparison.aim == SearchAim::time) return out.dump(2) + "\n";
   for (std::size_t r = 0; r < comparison.rows.size(); ++r) {
     auto& aim = out["results"][r]["aim"] = nullptr;
     if (const auto& reached = comparison.reached[r])
@@ -137,7 +137,7 @@ std::string comparison_json(const Comparison& comparison, const report::Provenan
   return out.dump(2) + "\n";
 }
 
-std::string comparison_svg(const Comparison& comparison) {
+std::string comparison_svg(const PlannerComparison& comparison) {
   std::vector<report::PlannerBar> bars;
   for (const report::CellResult& row : comparison.rows)
     bars.push_back({row, planners::planner(planners::planner_choice(row.planner).name).unseen});

@@ -69,9 +69,9 @@ std::string timeline(const CellOutcome& outcome) {
 
 }  // namespace
 
-Entry entry_of(const Snapshot& inputs, const Cell& cell, const CellOutcome& outcome) {
+CacheEntry entry_of(const InputSnapshot& inputs, const Cell& cell, const CellOutcome& outcome) {
   // In the form in which it will be read.
-  Entry entry{report::parse_record(report::to_record(outcome.row)), {}, {}, {}};
+  CacheEntry entry{report::parse_record(report::to_record(outcome.row)), {}, {}, {}};
   if (!outcome.plan) return entry;
   entry.plan = plan::to_yaml(inputs.model(cell.model), *outcome.plan);
   report::write_track_events(*outcome.trace, &inputs.cluster(cell.cluster),
@@ -80,18 +80,18 @@ Entry entry_of(const Snapshot& inputs, const Cell& cell, const CellOutcome& outc
   return entry;
 }
 
-std::string encode(const Entry& entry, const std::string& key) {
+std::string encode(const CacheEntry& entry, const std::string& key) {
   std::string out = head(key);
   for (const std::string& part : {report::to_record(entry.row), entry.plan, entry.trace, entry.timeline})
     out += fmt::format("{}\n{}\n", part.size(), part);
   return out + seal(out);
 }
 
-std::optional<Entry> decode(const std::string& text, const std::string& key) try {
+std::optional<CacheEntry> decode(const std::string& text, const std::string& key) try {
   const auto parts = parts_of(text, key);
   if (!parts) return std::nullopt;
   const auto& [row, plan, trace, timeline] = *parts;
-  return Entry{report::parse_record(row), plan, trace, timeline};
+  return CacheEntry{report::parse_record(row), plan, trace, timeline};
 } catch (const core::BadInput&) {
   return std::nullopt;
 }

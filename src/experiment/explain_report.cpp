@@ -15,12 +15,12 @@ namespace {
 using core::Picoseconds;
 using core::show;
 using report::Align;
-using sim::Explanation;
+using sim::TimeExplanation;
 
 std::string shown(Picoseconds time) {
   return show(to_seconds(time));
 }
-std::string shares_table(const Explanation& explanation, const report::Screen& screen) {
+std::string shares_table(const TimeExplanation& explanation, const report::ScreenLimits& screen) {
   report::Table table({{.title = "on the critical path", .folds = true},
                        {"time", Align::right},
                        {"share", Align::right},
@@ -37,7 +37,7 @@ std::string shares_table(const Explanation& explanation, const report::Screen& s
 }
 
 /// The run's longest part in words, and its share of the run if there are others.
-std::string words(const Explanation& explanation, const sim::PathRun& run) {
+std::string words(const TimeExplanation& explanation, const sim::PathRun& run) {
   const auto& path = explanation.path;
   const std::size_t count = run.last - run.first + 1;
   if (count == 1) return path[run.first].what;
@@ -47,14 +47,14 @@ std::string words(const Explanation& explanation, const sim::PathRun& run) {
   return fmt::format("{} tasks; longest: {} ({})", count, main.what, core::show_share(run.main_time / whole));
 }
 
-std::string resource_name(const Explanation& explanation, const sim::Resource& resource) {
+std::string resource_name(const TimeExplanation& explanation, const sim::LimitingResource& resource) {
   for (const auto& share : explanation.shares)
     if (share.resource == resource) return share.name;
   return "";
 }
 
-std::string path_table(const ExplainedRun& run, const report::Screen& screen) {
-  const Explanation& explanation = run.explanation;
+std::string path_table(const ExplainedRun& run, const report::ScreenLimits& screen) {
+  const TimeExplanation& explanation = run.explanation;
   report::Table table({{"from", Align::right},
                        {"to", Align::right, 2},
                        {"kind"},
@@ -81,13 +81,13 @@ ExplainedRun explained_run(const cost::Problem& problem, const schedule::Schedul
           entries};
 }
 
-std::string explain_table(const ExplainedRun& run, const report::Screen& screen) {
+std::string explain_table(const ExplainedRun& run, const report::ScreenLimits& screen) {
   return waterfall_table(run.waterfall, screen) + "\n" + shares_table(run.explanation, screen) + "\n" +
          path_table(run, screen);
 }
 
 nlohmann::ordered_json explain_json(const ExplainedRun& run) {
-  const Explanation& explanation = run.explanation;
+  const TimeExplanation& explanation = run.explanation;
   nlohmann::ordered_json out = {{"run_s", to_seconds(explanation.run).value()},
                                 {"waterfall", waterfall_json(run.waterfall)}};
   for (const auto& share : explanation.shares) {

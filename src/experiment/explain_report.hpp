@@ -9,7 +9,7 @@
 namespace penstock::experiment {
 
 /// Shares of the resources, then the critical path in a limited number of lines.
-std::string explain_table(const ExplainedRun& run, const report::Screen& screen);
+std::string explain_table(const ExplainedRun& run, const report::ScreenLimits& screen);
 nlohmann::ordered_json explain_json(const ExplainedRun& run);
 
 }  // namespace penstock::experiment

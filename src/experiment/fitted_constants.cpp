@@ -23,14 +23,14 @@ constexpr std::size_t kFewestOfHost = 8;        // with fewer runs, few depend o
 
 using Runs = std::vector<const StatedRun*>;
 
-double mean_error(Constant what, double value, const Runs& runs, core::StopToken stop) {
+double mean_error(ClusterConstant what, double value, const Runs& runs, core::StopToken stop) {
   std::vector<double> errors(runs.size());
   core::parallel_for(runs.size(), [&](std::size_t i) { errors[i] = runs[i]->error(what, value, stop); });
   return std::accumulate(errors.begin(), errors.end(), 0.0) / static_cast<double>(runs.size());
 }
 
-FittedConstant best_of(Constant what, const Runs& runs, core::StopToken stop) {
-  const SearchRange& range = what == Constant::host_launch ? kHost : kSlowdown;
+FittedConstant best_of(ClusterConstant what, const Runs& runs, core::StopToken stop) {
+  const SearchRange& range = what == ClusterConstant::host_launch ? kHost : kSlowdown;
   const double value = least_error(range, [&](double at) { return mean_error(what, at, runs, stop); });
   return {{}, {}, what, value, runs.size(), false, mean_error(what, value, runs, stop), {}};
 }
@@ -38,9 +38,9 @@ FittedConstant best_of(Constant what, const Runs& runs, core::StopToken stop) {
 /// Returns the slow-down of kernels, which every run determines, or the host's time, whichever leaves less
 /// error.
 FittedConstant best_constant(const Runs& runs, core::StopToken stop) {
-  FittedConstant slowdown = best_of(Constant::kernel_slowdown, runs, stop);
+  FittedConstant slowdown = best_of(ClusterConstant::kernel_slowdown, runs, stop);
   if (runs.size() < kFewestOfHost) return slowdown;
-  FittedConstant host = best_of(Constant::host_launch, runs, stop);
+  FittedConstant host = best_of(ClusterConstant::host_launch, runs, stop);
   slowdown.rejected = host.residual;
   host.rejected = slowdown.residual;
   return host.residual < slowdown.residual ? host : slowdown;
@@ -49,7 +49,7 @@ FittedConstant best_constant(const Runs& runs, core::StopToken stop) {
 /// Constant fitted on the chosen runs of other sets on the cluster; none if there are none.
 std::optional<FittedConstant> constant_of_others(const Runs& runs, core::StopToken stop) {
   if (runs.empty()) return {};
-  FittedConstant out = best_of(Constant::kernel_slowdown, runs, stop);
+  FittedConstant out = best_of(ClusterConstant::kernel_slowdown, runs, stop);
   out.of_others = true;
   return out;
 }
@@ -109,7 +109,7 @@ FittedRung fit_memory(const std::vector<PublishedPrediction>& as_stated) {
     constexpr double kHalf = 0.5, kDigits = 100;
     const double value = std::max(0.0, std::round(core::quantile(gib, kHalf) * kDigits) / kDigits);
     out.constants.push_back(
-        {place.first, place.second, Constant::reserved_memory, value, gib.size(), false, {}, {}});
+        {place.first, place.second, ClusterConstant::reserved_memory, value, gib.size(), false, {}, {}});
     for (PublishedPrediction p : judged) {
       p.gib += value;
       out.predictions.push_back(p);

@@ -8,7 +8,7 @@
 
 namespace penstock::experiment {
 
-/// Fits one constant of time for each set on each cluster (`Against::time`). Calls `predicted` after each
+/// Fits one constant of time for each set on each cluster (`PublishedComparison::time`). Calls `predicted` after each
 /// prediction of a run that no constant is fitted on.
 FittedRung fit_times(const std::vector<const StatedRun*>& runs, core::StopToken stop,
                      const std::function<void()>& predicted);

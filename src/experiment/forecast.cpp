@@ -7,10 +7,10 @@
 
 namespace penstock::experiment {
 
-std::vector<Forecast> forecast(const Spec& spec, const RunOptions& options) {
-  const Cache cache(options.cache_folder());
+std::vector<CellForecast> forecast(const Spec& spec, const RunOptions& options) {
+  const CellCache cache(options.cache_folder());
   const std::vector<bool> wanted = fitting(options.only, spec.cells);
-  std::vector<Forecast> out;
+  std::vector<CellForecast> out;
   for (std::size_t i = 0; i < spec.cells.size(); ++i) {
     if (!wanted[i]) continue;
     const Cell& cell = spec.cells[i];

@@ -24,7 +24,7 @@ std::string compared(double before, double after) {
 
 /// Fills in the nearest plan, if there is a valid one, and its description.
 void find_nearest(const frameworks::Framework& framework, const cost::Problem& problem,
-                  const plan::Plan& plan, const std::string& file, Runnable& out) {
+                  const plan::Plan& plan, const std::string& file, RunnablePlan& out) {
   auto next = frameworks::nearest(framework, problem.graph, plan);
   out.nearest = "no plan near it is known that it can run";
   if (!next) return;
@@ -43,9 +43,9 @@ void find_nearest(const frameworks::Framework& framework, const cost::Problem& p
 
 }  // namespace
 
-Runnable runnable(const frameworks::Framework& framework, const cost::Problem& problem,
-                  const plan::Plan& plan, const std::string& file, bool with_order) {
-  Runnable out{frameworks::refusals(framework, problem.graph, plan, with_order), {}, {}};
+RunnablePlan runnable(const frameworks::Framework& framework, const cost::Problem& problem,
+                      const plan::Plan& plan, const std::string& file, bool with_order) {
+  RunnablePlan out{frameworks::refusals(framework, problem.graph, plan, with_order), {}, {}};
   if (out.refused.empty())
     out.plan = plan;
   else
@@ -53,7 +53,7 @@ Runnable runnable(const frameworks::Framework& framework, const cost::Problem& p
   return out;
 }
 
-std::string reasons(const Runnable& able) {
+std::string reasons(const RunnablePlan& able) {
   constexpr std::size_t kShown = 6;
   const auto& refused = able.refused;
   std::string out;
@@ -62,7 +62,7 @@ std::string reasons(const Runnable& able) {
   return out + "\n  " + able.nearest;
 }
 
-void refuse(const frameworks::Framework& framework, const Runnable& able, const std::string& file,
+void refuse(const frameworks::Framework& framework, const RunnablePlan& able, const std::string& file,
             const std::string& hint) {
   throw core::Error(core::ExitCode::invalid_plan, fmt::format("{}: {} cannot run this plan{}{}", file,
                                                               framework.title, reasons(able), hint));

@@ -53,7 +53,7 @@ IndexEntry read_entry(const fs::path& results, const std::string& folder) {
 /// Formats an interval; an open end is null.
 std::string interval_text(const Json& ends) {
   if (ends.is_null()) return "-";
-  report::Interval out;
+  report::ClaimInterval out;
   if (!ends.at(0).is_null()) out.low = ends.at(0).get<double>();
   if (!ends.at(1).is_null()) out.high = ends.at(1).get<double>();
   return report::text(out);

@@ -15,7 +15,7 @@ constexpr std::size_t kMostKinds = 64;  ///< kinds kept: those of the fastest pl
 
 /// Most frequent value over the stages; among equally frequent ones the smallest.
 template <class Of>
-plan::Extent usual(const plan::Plan& plan, const Of& of) {
+plan::ValueRange usual(const plan::Plan& plan, const Of& of) {
   std::map<std::int64_t, std::size_t> stages;
   for (const plan::Stage& stage : plan.stages) ++stages[of(stage)];
   const auto most = std::ranges::max_element(stages, {}, [](const auto& each) { return each.second; });

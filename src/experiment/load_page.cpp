@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 /// Formats an interval; open ends are null.
 std::string interval(const Json& ends) {
   if (ends.is_null()) return "-";
-  report::Interval out;
+  report::ClaimInterval out;
   if (!ends.at(0).is_null()) out.low = ends.at(0).get<double>();
   if (!ends.at(1).is_null()) out.high = ends.at(1).get<double>();
   return report::text(out);

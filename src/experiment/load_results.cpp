@@ -16,7 +16,7 @@ namespace penstock::experiment {
 namespace {
 
 /// Provenance of a validation, whose file has rows of another kind.
-report::Results provenance_of_validation(const std::string& file) {
+report::ResultSet provenance_of_validation(const std::string& file) {
   const auto json = core::parse_json<nlohmann::json>(core::read_file(file), file);
   const auto provenance = json.find("provenance");
   if (provenance == json.end()) throw core::BadInput({file, 0, "provenance"}, "is missing");
@@ -47,7 +47,7 @@ std::string cell_text(const nlohmann::ordered_json& value) {
 
 }  // namespace
 
-report::Results load_results(const std::string& folder) {
+report::ResultSet load_results(const std::string& folder) {
   const std::string validation = folder + "/validation.json";
   if (!std::filesystem::exists(folder + "/results.json") && std::filesystem::exists(validation))
     return provenance_of_validation(validation);
@@ -68,7 +68,7 @@ report::Results load_results(const std::string& folder) {
     throw core::BadInput({results, 0, ""},
                          "is about schedules alone; its table is in table.txt and results.csv, and "
                          "`penstock report` makes a page of it");
-  report::Results out = report::parse_results(text, results);
+  report::ResultSet out = report::parse_results(text, results);
   if (std::filesystem::exists(timings)) report::add_columns(out.rows, core::read_file(timings), timings);
   if (out.provenance.version.empty()) out.provenance = load_provenance(folder);
   out.baseline = baseline_of(folder);
@@ -76,7 +76,7 @@ report::Results load_results(const std::string& folder) {
   return out;
 }
 
-void set_baseline(report::Results& results, const std::string& planner) {
+void set_baseline(report::ResultSet& results, const std::string& planner) {
   if (results.rows.empty()) throw core::BadInput("a baseline is a planner, and no row here has one");
   std::vector<std::string> known;
   for (const report::CellResult& row : results.rows)
@@ -98,10 +98,10 @@ bool holds_schedules(const std::string& folder) {
   return std::filesystem::exists(file) && about_schedules(core::read_file(file));
 }
 
-report::Rows load_schedules(const std::string& folder) {
+report::TextRows load_schedules(const std::string& folder) {
   using Json = nlohmann::ordered_json;
   const std::string file = folder + "/results.json";
-  report::Rows out{{}, {"schedule", "pipeline", "ranks", "micro_batches"}, {}};
+  report::TextRows out{{}, {"schedule", "pipeline", "ranks", "micro_batches"}, {}};
   const Json json = core::parse_json<Json>(core::read_file(file), file);
   try {
     for (const auto& [name, value] : json.at("results").at(0).items()) out.columns.push_back(name);

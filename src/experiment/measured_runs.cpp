@@ -30,7 +30,7 @@ constexpr double kMostSlowdown = kSlowdown.first + kSlowdown.step * (kSlowdown.s
 constexpr double kLeastGain = 1e-3;  ///< minimum gain in mean error for a host time to be used
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
-struct Constants {
+struct RunConstants {
   double slowdown = 1;
   std::optional<double> host{};  ///< none: as the cluster states
 };
@@ -70,7 +70,7 @@ class ReadRun {
   RunPrediction stated(core::StopToken stop) const {
     return run_prediction(input_->problem(), input_->plan, stop);
   }
-  double seconds(const Constants& constants, core::StopToken stop) const {
+  double seconds(const RunConstants& constants, core::StopToken stop) const {
     cluster::Cluster cluster = input_->cluster.slowed_by(constants.slowdown);
     if (constants.host) cluster = cluster.run_by({.per_kernel = core::Seconds(*constants.host)});
     const cost::Problem problem{input_->graph, cluster, *input_->costs, input_->plan.training};
@@ -99,7 +99,7 @@ ReadRuns read_all(const std::vector<MeasuredRun>& runs, const std::string& file,
   return out;
 }
 
-double mean_error(const ReadRuns& runs, const Constants& constants, core::StopToken stop) {
+double mean_error(const ReadRuns& runs, const RunConstants& constants, core::StopToken stop) {
   std::vector<double> errors(runs.size());
   core::parallel_for(runs.size(), [&](std::size_t i) {
     stop.check();
@@ -114,17 +114,17 @@ class TimeFit {
   TimeFit(const ReadRuns& runs, core::StopToken stop, const std::function<void(double)>& progress)
       : runs_(runs), stop_(stop), progress_(progress) {}
 
-  Constants best() {
+  RunConstants best() {
     if (runs_.size() < 2) return with_host({});
-    const Constants without = with_host(0);
+    const RunConstants without = with_host(0);
     const double host = least_error(kHost, [&](double at) { return error(with_host(at)); });
-    const Constants with = with_host(host);
+    const RunConstants with = with_host(host);
     return error(with) < error(without) - kLeastGain ? with : without;
   }
 
  private:
-  double error(const Constants& constants) const { return mean_error(runs_, constants, stop_); }
-  Constants with_host(std::optional<double> host) {
+  double error(const RunConstants& constants) const { return mean_error(runs_, constants, stop_); }
+  RunConstants with_host(std::optional<double> host) {
     const double slowdown = least_error(kSlowdown, [&](double at) { return error({at, host}); });
     const double all = runs_.size() < 2 ? 1 : kHost.steps + kHost.rounds + 5;
     if (progress_) progress_(std::min(1.0, ++tried_ / all));
@@ -199,7 +199,7 @@ FittedCluster fit_cluster(const std::vector<MeasuredRun>& runs, const std::strin
   FittedCluster out;
   out.cluster = read.front()->plan().cluster.name;
   out.next = options_of(read.front()->plan());
-  const Constants best = TimeFit(read, stop, progress).best();
+  const RunConstants best = TimeFit(read, stop, progress).best();
   out.kernel_slowdown = best.slowdown;
   out.stated_slowdown = read.front()->stated_slowdown();
   if (best.host) out.host_launch = core::Seconds(*best.host);

@@ -62,7 +62,7 @@ std::vector<KindColumn> held_kinds(const std::vector<MemoryRow>& rows) {
 }  // namespace
 
 std::string memory_table(const cluster::Cluster& cluster, const trace::Summary& summary,
-                         const report::Screen& screen) {
+                         const report::ScreenLimits& screen) {
   const std::vector<MemoryRow> rows = rows_of(cluster, summary);
   const std::vector<KindColumn> kinds = held_kinds(rows);
   const bool reserved = std::ranges::any_of(rows, [](const MemoryRow& r) { return r.reserved > Bytes(0); });

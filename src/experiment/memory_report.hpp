@@ -13,7 +13,7 @@ namespace penstock::experiment {
 /// One line for all devices with the same memory, in the order of their first. Kinds that no device holds have
 /// no column. `peak` is their sum; reserved memory comes on top.
 std::string memory_table(const cluster::Cluster& cluster, const trace::Summary& summary,
-                         const report::Screen& screen);
+                         const report::ScreenLimits& screen);
 
 /// memory_bytes, at_s, moment and by_kind of one device.
 nlohmann::ordered_json peak_json(const trace::DeviceSummary& device);

@@ -108,7 +108,7 @@ std::vector<std::string> in_order(const std::vector<std::string>& files,
   return out;
 }
 
-void add_path(const sim::Explanation& explanation, report::CellData& out) {
+void add_path(const sim::TimeExplanation& explanation, report::CellData& out) {
   for (const sim::PathEntry& entry : explanation.path) {
     report::PathPart part{{}, std::string(name(entry.kind)), entry.start, entry.end};
     if (entry.device.valid()) part.device = entry.device;
@@ -199,7 +199,7 @@ class CostShelf {
 };
 
 /// Settings with which the plan of that file was evaluated; none if the folder has no such file.
-std::optional<Judgement> judgement(const std::string& plan_file) {
+std::optional<ScoringSetting> judgement(const std::string& plan_file) {
   const fs::path plan(plan_file);
   const std::string file = (plan.parent_path().parent_path() / "cells" / plan.stem()).string() + ".json";
   if (!fs::exists(file)) return {};
@@ -211,9 +211,9 @@ std::optional<std::string> costs_of(const report::CellResult& row) {
   return row.costs == "analytic" ? std::optional(std::string(kDataSheet)) : std::nullopt;
 }
 
-class Teller {
+class PageCellBuilder {
  public:
-  Teller(const std::vector<report::CellResult>& rows, core::StopToken stop)
+  PageCellBuilder(const std::vector<report::CellResult>& rows, core::StopToken stop)
       : rows_(rows), stop_(stop), cells_(rows.size()), known_(rows.size()) {
     for (std::size_t i = 0; i < rows.size(); ++i) index_.emplace(key(rows[i]), i);
   }
@@ -235,7 +235,7 @@ class Teller {
     if (stop_.requested()) return {};
     try {
       return tell_one(file);
-    } catch (const core::Interrupted&) {
+    } catch (const core::InterruptedError&) {
       return {};  // the caller rethrows it
     } catch (const core::Error& e) {
       return {{}, {}, e.what()};
@@ -249,8 +249,8 @@ class Teller {
     plan::Plan plan = plan::parse_plan(text, file, graph);
     plan.model = head.model;
     plan.cluster = head.cluster;
-    const std::optional<Judgement> stated = judgement(file);
-    Judgement judged = stated.value_or(Judgement{});
+    const std::optional<ScoringSetting> stated = judgement(file);
+    ScoringSetting judged = stated.value_or(ScoringSetting{});
     judged.simulation.stop = stop_;
     Cell cell{plan.model, plan.cluster, {}, plan.training, {}};
     cell.perturbation = judged.perturbation;
@@ -316,7 +316,7 @@ report::PageCell page_cell(const cost::Problem& problem, plan::Plan plan,
     check(problem, plan);
     const report::CellData data = told(problem, plan, simulation);
     return {report::packed(data), difference(row, to_seconds(data.trace.iteration))};
-  } catch (const core::Interrupted&) {
+  } catch (const core::InterruptedError&) {
     throw;
   } catch (const core::Error& e) {
     return {"", fmt::format("No drawings: {}", e.what())};
@@ -325,7 +325,7 @@ report::PageCell page_cell(const cost::Problem& problem, plan::Plan plan,
 
 std::vector<report::PageCell> page_cells(const std::string& folder,
                                          const std::vector<report::CellResult>& rows, core::StopToken stop) {
-  return Teller(rows, stop).tell(in_order(plan_files(folder), rows));
+  return PageCellBuilder(rows, stop).tell(in_order(plan_files(folder), rows));
 }
 
 }  // namespace penstock::experiment

@@ -106,7 +106,7 @@ bool before(const ParetoPlan& a, const ParetoPlan& b) {
 
 ParetoPlans pareto_search(const cost::Problem& problem, const Cell& cell, SearchSetting setting,
                           core::StopToken stop, const std::function<void(const report::CellResult&)>& told) {
-  check_aim(Aim::memory, cell.planner, setting.options.judge_by_estimate);
+  check_aim(SearchAim::memory, cell.planner, setting.options.judge_by_estimate);
   if (setting.time_limit) stop = stop.within(*setting.time_limit);
   setting.time_limit.reset();
   ParetoPlans out = ParetoSearch(problem, cell, setting, stop, told).run();
@@ -122,7 +122,7 @@ std::size_t most_pareto_plans(std::size_t devices) {
   return device_counts(devices).size() * (2 + kSlower.size());
 }
 
-std::string pareto_table(const ParetoPlans& found, const report::Screen& screen) {
+std::string pareto_table(const ParetoPlans& found, const report::ScreenLimits& screen) {
   const auto right = report::Align::right;
   const bool prices =
       std::ranges::any_of(found.plans, [](const ParetoPlan& p) { return p.dollars.has_value(); });

@@ -161,8 +161,8 @@ std::string costs_line(const cost::Problem& problem, const CellOutcome& outcome)
     const auto coverage = cost::coverage(*estimated, problem.graph, problem.cluster, *outcome.plan);
     for (std::size_t i = 0; i < cost::kOrigins; ++i)
       out += fmt::format("{} {:.1f} % {}", i ? "," : "; of compute time",
-                         coverage.time_share(static_cast<cost::Origin>(i)) * 100,
-                         name(static_cast<cost::Origin>(i)));
+                         coverage.time_share(static_cast<cost::TimeOrigin>(i)) * 100,
+                         name(static_cast<cost::TimeOrigin>(i)));
   }
   return out + "\n";
 }
@@ -176,8 +176,8 @@ std::string order_line(const report::CellResult& row, const std::optional<core::
 }
 
 /// Line of the objective; empty for time, which every table shows.
-std::string aim_line(const std::optional<Reached>& reached) {
-  if (!reached || reached->aim == Aim::time) return "";
+std::string aim_line(const std::optional<AimResult>& reached) {
+  if (!reached || reached->aim == SearchAim::time) return "";
   return fmt::format("{}: {}\n", name(reached->aim), reached->words);
 }
 
@@ -202,7 +202,8 @@ nlohmann::ordered_json origins_json(const cost::Problem& problem, const plan::Pl
   const auto coverage = cost::coverage(*estimated, problem.graph, problem.cluster, plan);
   nlohmann::ordered_json out;
   for (std::size_t i = 0; i < cost::kOrigins; ++i)
-    out[std::string(name(static_cast<cost::Origin>(i)))] = coverage.time_share(static_cast<cost::Origin>(i));
+    out[std::string(name(static_cast<cost::TimeOrigin>(i)))] =
+        coverage.time_share(static_cast<cost::TimeOrigin>(i));
   return out;
 }
 
@@ -274,8 +275,8 @@ std::optional<core::Seconds> free_order_time(const cost::Problem& problem,
 }
 
 std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
-                       const sim::SimulationOptions& simulation, const Beside& beside,
-                       const report::Screen& screen) {
+                       const sim::SimulationOptions& simulation, const ReportExtras& beside,
+                       const report::ScreenLimits& screen) {
   const plan::Plan& plan = *outcome.plan;
   const auto estimate = score::estimate(problem, plan);
   std::vector<report::Column> columns = {{"stage", Align::right},
@@ -340,7 +341,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
 }
 
 std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
-                      const sim::SimulationOptions& simulation, const Beside& beside) {
+                      const sim::SimulationOptions& simulation, const ReportExtras& beside) {
   const plan::Plan& plan = *outcome.plan;
   const auto& row = outcome.row;
   nlohmann::ordered_json out = {
@@ -383,7 +384,7 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
                         {"computed_tokens", filling->computed},
                         {"padding", filling->padding()}};
   }
-  if (const auto& reached = beside.reached; reached && reached->aim != Aim::time)
+  if (const auto& reached = beside.reached; reached && reached->aim != SearchAim::time)
     out["aim"] = {{"name", name(reached->aim)}, {"value", reached->value}, {"words", reached->words}};
   if (row.search_s)
     out.update({{"search_s", *row.search_s},
@@ -411,7 +412,7 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
   return out.dump(2) + "\n";
 }
 
-std::string in_words(const sim::Filling& filling) {
+std::string in_words(const sim::SampleContent& filling) {
   return fmt::format("lengths: {} sequences, {} tokens, padding {:.1f} % of what is computed",
                      filling.sequences, filling.tokens, filling.padding() * 100);
 }

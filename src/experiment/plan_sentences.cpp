@@ -23,13 +23,13 @@ namespace penstock::experiment {
 namespace {
 
 using core::show;
-using plan::Extent;
+using plan::ValueRange;
 
 constexpr double kWorthSaying = 1.01;                        ///< speed-ups below this are none
 constexpr std::string_view kTwiceTheDevices = "devices=2x";  ///< always helps, so it competes with no other
 
 /// "4 replicas", "1 replica", "1-4 replicas".
-std::string counted(const Extent& extent, const std::string& noun) {
+std::string counted(const ValueRange& extent, const std::string& noun) {
   return fmt::format("{} {}{}", plan::text(extent), noun, extent.most == 1 ? "" : "s");
 }
 
@@ -61,7 +61,7 @@ std::string stages_sentence(const PlanInput& input, const report::CellResult& ro
 std::string divided_by(const plan::Strategy& strategy) {
   std::vector<std::string> ways;
   for (std::size_t i = 0; i < plan::kStatedDims.size(); ++i) {
-    const Extent& degree = strategy.divided[i];
+    const ValueRange& degree = strategy.divided[i];
     if (degree.most <= 1) continue;
     const bool tensor = plan::kStatedDims[i].dim == plan::MeshDim::tensor;
     ways.push_back(
@@ -72,7 +72,7 @@ std::string divided_by(const plan::Strategy& strategy) {
   return listed(ways);
 }
 
-std::string zero_words(const Extent& zero) {
+std::string zero_words(const ValueRange& zero) {
   constexpr std::array<const char*, 4> kShared = {"nothing", "optimizer state",
                                                   "optimizer state and gradients",
                                                   "optimizer state, gradients and weights"};
@@ -94,7 +94,7 @@ std::string replicas_sentence(const plan::Strategy& strategy) {
 
 bool recomputes_cores_alone(const plan::Plan& plan) {
   return std::ranges::all_of(plan.stages, [](const plan::Stage& stage) {
-    return !stage.recompute || stage.recompute.of == plan::Recomputation::Of::core;
+    return !stage.recompute || stage.recompute.of == plan::Recomputation::SegmentScope::core;
   });
 }
 
@@ -133,7 +133,7 @@ std::string losses_sentence(const sim::Waterfall& waterfall) {
   return fmt::format("Device time is lost mostly to {}.", listed(words));
 }
 
-std::string path_sentence(const sim::Explanation& explanation, core::Seconds iteration) {
+std::string path_sentence(const sim::TimeExplanation& explanation, core::Seconds iteration) {
   if (explanation.shares.empty()) return "The critical path is empty.";
   const sim::ResourceShare& first = explanation.shares.front();
   const bool helps = first.without && to_seconds(*first.without) < iteration;  // an order may get worse

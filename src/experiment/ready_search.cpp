@@ -42,7 +42,7 @@ class SearchMeter {
 /// 95th percentile of the iteration time under the perturbation, over seeds.
 std::function<core::Seconds(const plan::Plan&, core::Seconds)> p95_against(const cost::Problem& problem,
                                                                            sim::SimulationOptions simulation,
-                                                                           const Seeds& seeds) {
+                                                                           const PerturbedSeeds& seeds) {
   simulation.perturbation = seeds.perturbation.get();
   simulation.seed = seeds.seed;
   return [&problem, simulation, kept = seeds.perturbation, count = seeds.count](const plan::Plan& plan,
@@ -71,12 +71,13 @@ void FastestPlan::see(const plan::Plan& plan, core::Seconds time) {
   plan_ = plan;
 }
 
-Judges::Judges(const SearchSetting& setting, TimedJudge& timed, core::StopToken stop)
+PlanEvaluators::PlanEvaluators(const SearchSetting& setting, TimedJudge& timed, core::StopToken stop)
     : setting_(setting), timed_(timed), simulation_(setting.simulation) {
   simulation_.stop = stop;
 }
 
-void Judges::hand_in(const cost::Problem& problem, planners::SearchOptions& options, Watchers watchers) {
+void PlanEvaluators::hand_in(const cost::Problem& problem, planners::SearchOptions& options,
+                             PlanWatchers watchers) {
   const auto against = setting_.robust ? p95_against(problem, simulation_, *setting_.robust)
                                        : simulated_time_against(problem, simulation_);
   const auto simulated = setting_.robust ? [against](const plan::Plan& plan) { return against(plan, kNever); }

@@ -41,18 +41,18 @@ class FastestPlan {
 };
 
 /// Receivers of the plans that a search evaluates; null: none.
-struct Watchers {
+struct PlanWatchers {
   KeptPlans* kept = nullptr;
   FastestPlan* fastest = nullptr;
 };
 
 /// Sets up evaluation of a search's plans, for any problem.
-class Judges {
+class PlanEvaluators {
  public:
   /// Setting and meter must outlive it; it must outlive the options it is set in.
-  Judges(const SearchSetting& setting, TimedJudge& timed, core::StopToken stop);
+  PlanEvaluators(const SearchSetting& setting, TimedJudge& timed, core::StopToken stop);
   /// Sets the evaluation functions of `options`; `watchers` receive this problem's plans.
-  void hand_in(const cost::Problem& problem, planners::SearchOptions& options, Watchers watchers = {});
+  void hand_in(const cost::Problem& problem, planners::SearchOptions& options, PlanWatchers watchers = {});
 
  private:
   const SearchSetting& setting_;
@@ -94,7 +94,7 @@ class ReadySearch {
   cost::StageMemo memo_;
   TimedJudge timed_;
   FastestPlan fastest_;
-  Judges judges_;
+  PlanEvaluators judges_;
   std::optional<KeptPlans> kept_;
 };
 

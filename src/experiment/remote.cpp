@@ -60,7 +60,7 @@ const Cell& checked(const Spec& spec, const RemoteCell& told, const RunOptions& 
 
 std::vector<RemoteCell> remote_cells(const Spec& spec, const RunOptions& options) {
   check_owner(options.folder, spec.name);
-  const Cache cache(options.cache_folder());
+  const CellCache cache(options.cache_folder());
   const std::vector<bool> wanted = fitting(options.only, spec.cells);
   std::vector<RemoteCell> out;
   for (std::size_t i = 0; i < spec.cells.size(); ++i) {
@@ -80,7 +80,7 @@ std::string run_start(const Spec& spec, const RemoteCell& told, const std::strin
     const graph::OpGraph& graph = spec.inputs->model(cell.model);
     return to_text(graph, joint_answer(spec, cell, planners::planner_choice(planner), *costs, stop,
                                        known(graph, answers)));
-  } catch (const core::Interrupted&) {
+  } catch (const core::InterruptedError&) {
     throw;
   } catch (const core::Error& error) {
     return to_text(error);
@@ -93,7 +93,7 @@ RemoteEntry run_remote(const Spec& spec, const RemoteCell& told, const Answers& 
   const Known there = known(spec.inputs->model(cell.model), answers);
   CellOutcome outcome = try_cell(spec, cell, *spec.inputs->costs(spec.costs), stop, there);
   if (outcome.plan) outcome.plan->model.name = told.model, outcome.plan->cluster.name = told.cluster;
-  Entry entry = entry_of(*spec.inputs, cell, outcome);
+  CacheEntry entry = entry_of(*spec.inputs, cell, outcome);
   entry.row.date = options.provenance.date;
   entry.row.hardware = options.provenance.hardware;
   return {encode(entry, told.key), outcome.error};
@@ -102,7 +102,7 @@ RemoteEntry run_remote(const Spec& spec, const RemoteCell& told, const Answers& 
 report::CellResult take_in(const RunOptions& options, const RemoteCell& cell, const std::string& text) {
   const auto entry = decode(text, cell.key);
   if (!entry) throw core::BadInput("cell " + cell.name + ": what came back is damaged, or another cell's");
-  const Cache cache(options.cache_folder());
+  const CellCache cache(options.cache_folder());
   cache.forget(cell.key);
   if (entry->row.search_s) cache.remember(cell.name, *entry->row.search_s);
   if (out_of_memory(entry->row)) return entry->row;

@@ -27,10 +27,10 @@ graph::OpGraph with_experts_in_turn(const graph::OpGraph& graph) {
 }
 
 /// Workers, each with its own backend, for every device of this process with work.
-class Workers {
+class DeviceWorkers {
  public:
-  Workers(const cost::Problem& problem, const plan::Plan& plan, const replay::DevicePrograms& program,
-          const ReplaySetting& setting)
+  DeviceWorkers(const cost::Problem& problem, const plan::Plan& plan, const replay::DevicePrograms& program,
+                const ReplaySetting& setting)
       : backends_(program.devices.size()), owned_(program.devices.size()) {
     const auto* processes = setting.options.processes;
     const kernels::MachineShare share = replay::share_of_machine(program, processes);
@@ -70,28 +70,30 @@ class Workers {
   std::vector<std::unique_ptr<replay::DeviceWorker>> owned_;
 };
 
-replay::Manner manner_for(const ReplaySetting& setting, const Workers& workers) {
+replay::ReplayManner manner_for(const ReplaySetting& setting, const DeviceWorkers& workers) {
   if (setting.manner) return *setting.manner;
-  if (setting.options.processes != nullptr) return replay::Manner::concurrent;
-  return workers.apart() ? replay::Manner::concurrent : replay::Manner::sequential;
+  if (setting.options.processes != nullptr) return replay::ReplayManner::concurrent;
+  return workers.apart() ? replay::ReplayManner::concurrent : replay::ReplayManner::sequential;
 }
 
-void check_graph(const ReplaySetting& setting, replay::Manner manner, const replay::DevicePrograms& program) {
+void check_graph(const ReplaySetting& setting, replay::ReplayManner manner,
+                 const replay::DevicePrograms& program) {
   if (setting.device == "host") throw core::BadInput("the host has no graphs: an iteration is one on GPUs");
-  if (manner != replay::Manner::concurrent)
+  if (manner != replay::ReplayManner::concurrent)
     throw core::BadInput("an iteration is a graph where its devices run side by side");
   if (setting.options.processes != nullptr) throw core::BadInput("--graph works with one process only");
   if (setting.training.losses) throw core::BadInput("a graph reads no losses");
   if (program.mini_batches > 1) throw core::BadInput("an iteration without a flush is no graph");
 }
 
-core::Interval interval(const std::vector<core::Seconds>& times) {
+core::MedianInterval interval(const std::vector<core::Seconds>& times) {
   std::vector<double> values;
   for (const core::Seconds time : times) values.push_back(time.value());
   return core::median_interval(std::move(values));
 }
 
-report::ReplayRow row_of(const cost::Problem& problem, const plan::Plan& plan, const Replayed& replayed) {
+report::ReplayRow row_of(const cost::Problem& problem, const plan::Plan& plan,
+                         const ReplayOutcome& replayed) {
   const report::CellResult cell =
       describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}});
   report::ReplayRow out;
@@ -112,18 +114,18 @@ report::ReplayRow row_of(const cost::Problem& problem, const plan::Plan& plan, c
 
 }  // namespace
 
-Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
-                     const sim::SimulationOptions& simulation, const ReplaySetting& setting) {
+ReplayOutcome replay_plan(const cost::Problem& problem, const plan::Plan& plan,
+                          const sim::SimulationOptions& simulation, const ReplaySetting& setting) {
   const auto scheduled = score::scheduled(problem, plan);
   const replay::DevicePrograms program = replay::lower(problem.graph, scheduled);
   const std::optional<graph::OpGraph> in_turn =
       setting.experts_in_turn ? std::optional(with_experts_in_turn(problem.graph)) : std::nullopt;
   const cost::Problem executed{in_turn ? *in_turn : problem.graph, problem.cluster, problem.costs,
                                problem.training, problem.memory};
-  const Workers workers(executed, plan, program, setting);
-  const replay::Manner manner = manner_for(setting, workers);
+  const DeviceWorkers workers(executed, plan, program, setting);
+  const replay::ReplayManner manner = manner_for(setting, workers);
   if (setting.graph) check_graph(setting, manner, program);
-  Replayed out;
+  ReplayOutcome out;
   out.measured = replay::run(program, problem, plan, workers.all(), manner, setting.options);
   if (setting.graph)
     out.as_graph = replay::run_as_cuda_graph(program, problem.graph, plan, workers.device_workers(),
@@ -132,7 +134,7 @@ Replayed replay_plan(const cost::Problem& problem, const plan::Plan& plan,
   cost::Problem in_one = problem;  // a replay reduces a stage's gradients after its last pass
   in_one.training.bucket = core::Bytes(0);
   sim::SimulationOptions options = simulation;
-  if (manner == replay::Manner::sequential)
+  if (manner == replay::ReplayManner::sequential)
     options.crowding = false;  // devices that run one at a time have no neighbours
   out.simulated = sim::simulate(in_one, scheduled, options);
   out.comparison = trace::compare(out.measured.trace, out.simulated);

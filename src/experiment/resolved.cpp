@@ -35,25 +35,25 @@ OrderedJson object(Parts&&... parts) {
   return out;
 }
 
-OrderedJson model(const Snapshot& inputs, const plan::ModelRef& ref) {
+OrderedJson model(const InputSnapshot& inputs, const plan::ModelRef& ref) {
   return object("name", ref.name, "parameters", ref.parameters, "content", inputs.digest(ref));
 }
 
-OrderedJson cluster(const Snapshot& inputs, const plan::ClusterRef& ref) {
+OrderedJson cluster(const InputSnapshot& inputs, const plan::ClusterRef& ref) {
   OrderedJson out =
       object("file", ref.name, "devices", ref.devices, "runtime", ref.runtime, "content", inputs.digest(ref));
   if (ref.reserved) out["reserved_bytes"] = ref.reserved->value();
   return out;
 }
 
-OrderedJson file_or(const Snapshot& inputs, const std::optional<std::string>& file,
+OrderedJson file_or(const InputSnapshot& inputs, const std::optional<std::string>& file,
                     const OrderedJson& otherwise) {
   if (!file) return otherwise;
   return object("file", *file, "content", inputs.digest(*file));
 }
 
 /// A file; "analytic" for data sheets; or the digest of the built-in curves.
-OrderedJson costs(const Snapshot& inputs, const std::optional<std::string>& costs) {
+OrderedJson costs(const InputSnapshot& inputs, const std::optional<std::string>& costs) {
   if (is_costs_file(costs)) return file_or(inputs, costs, {});
   return costs ? OrderedJson("analytic") : object("curves", cost::digest_of_curves());
 }
@@ -64,13 +64,13 @@ std::optional<std::string> read_costs(const OrderedJson& part, const std::string
   return std::string(kDataSheet);
 }
 
-OrderedJson search(const Search& search) {
+OrderedJson search(const CellSearch& search) {
   return object("per_stage_micro_batch", search.per_stage_micro_batch, "any_degree", search.any_degree, "k",
                 search.k);
 }
 
 /// A family, or a file.
-OrderedJson schedule(const Snapshot& inputs, const std::string& name) {
+OrderedJson schedule(const InputSnapshot& inputs, const std::string& name) {
   if (is_order_file(name)) return file_or(inputs, name, {});
   return name.empty() ? "planned" : name;
 }
@@ -142,7 +142,7 @@ OrderedJson or_null(const std::optional<T>& value) {
 }  // namespace
 
 std::string resolved(const Spec& spec, const Cell& cell, const std::string& program) {
-  const Snapshot& inputs = *spec.inputs;
+  const InputSnapshot& inputs = *spec.inputs;
   OrderedJson out = object(
       "program", program, "model", model(inputs, cell.model), "cluster", cluster(inputs, cell.cluster),
       "imperfection", file_or(inputs, cell.perturbation, {}), "costs", costs(inputs, spec.costs), "planner",
@@ -164,7 +164,7 @@ std::string resolved_for(const std::string& file, const std::string& resolved) {
   return out.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
 }
 
-Judgement parse_judgement(const std::string& text, const std::string& file) {
+ScoringSetting parse_judgement(const std::string& text, const std::string& file) {
   const OrderedJson json = core::parse_json<OrderedJson>(text, file);
   try {
     return {read_costs(json.at("costs"), file), read_simulation(json.at("simulation")),

@@ -18,7 +18,7 @@ std::string resolved(const Spec& spec, const Cell& cell, const std::string& prog
 std::string resolved_for(const std::string& file, const std::string& resolved);
 
 /// The subset of resolved() that affects simulation and scoring.
-struct Judgement {
+struct ScoringSetting {
   std::optional<std::string> costs;  ///< as load_costs takes it
   sim::SimulationOptions simulation;
   cost::MemoryRule memory;
@@ -27,6 +27,6 @@ struct Judgement {
 };
 /// Parses the text of resolved_for; paths are resolved from its folder (core::path_from). Throws BadInput
 /// naming the file and the key.
-Judgement parse_judgement(const std::string& text, const std::string& file);
+ScoringSetting parse_judgement(const std::string& text, const std::string& file);
 
 }  // namespace penstock::experiment

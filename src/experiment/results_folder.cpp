@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr report::Columns kLasting{.axes = true, .results = true, .measured = false, .origin = false};
-constexpr report::Columns kTimings{.axes = true, .results = false, .measured = true, .origin = true};
+constexpr report::ColumnGroups kLasting{.axes = true, .results = true, .measured = false, .origin = false};
+constexpr report::ColumnGroups kTimings{.axes = true, .results = false, .measured = true, .origin = true};
 constexpr const char *kWriting = "writing ", *kFinished = "finished ";
 
 /// File locked by the leader; it contains the leader's job and state.
@@ -66,7 +66,7 @@ ResultsFolder::ResultsFolder(std::string folder, const Spec& spec, std::string j
 }
 
 void ResultsFolder::write_cell(const std::string& name, const std::string& resolved,
-                               const Entry& entry) const {
+                               const CacheEntry& entry) const {
   core::write_file(folder_ + "/cells/" + name + ".json", resolved);
   if (entry.plan.empty()) return remove_plan(name);
   core::write_file(folder_ + "/plans/" + name + ".yaml", entry.plan);

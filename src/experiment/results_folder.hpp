@@ -23,7 +23,7 @@ class ResultsFolder {
   ResultsFolder(std::string folder, const Spec& spec, std::string job);
 
   /// Writes cells/ (the resolved configuration), and with a plan plans/, traces/ and timelines/.
-  void write_cell(const std::string& name, const std::string& resolved, const Entry& entry) const;
+  void write_cell(const std::string& name, const std::string& resolved, const CacheEntry& entry) const;
 
   /// Writes results.csv, results.json and table.txt, which depend only on the inputs; timings.csv, with
   /// measurements of this run; and provenance.json, a text of provenance_json.

@@ -26,9 +26,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-class Runner {
+class ExperimentRunner {
  public:
-  Runner(const Spec& spec, const RunOptions& options, core::StopToken stop)
+  ExperimentRunner(const Spec& spec, const RunOptions& options, core::StopToken stop)
       : spec_(spec),
         options_(options),
         stop_(stop),
@@ -139,18 +139,18 @@ class Runner {
       if (entry) cache_.forget(keys_[i]);
       auto claim = cache_.claim(keys_[i]);
       if (claim) finish(i, compute(i, std::move(*claim)), false);
-    } catch (const core::Interrupted&) {  // not finished: leaves no row
+    } catch (const core::InterruptedError&) {  // not finished: leaves no row
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!fault_) fault_ = std::current_exception();
     }
   }
 
-  Entry compute(std::size_t i, Cache::Claim claim) {
+  CacheEntry compute(std::size_t i, CellCache::CellClaim claim) {
     const Cell& cell = spec_.cells[i];
     if (options_.began) options_.began(describe(cell));
     const auto begin = Clock::now();
-    Entry entry = entry_for(i);
+    CacheEntry entry = entry_for(i);
     entry.row.date = options_.provenance.date;
     entry.row.hardware = options_.provenance.hardware;
     cache_.remember(cell_name(cell), std::chrono::duration<double>(Clock::now() - begin).count());
@@ -163,7 +163,7 @@ class Runner {
     return options_.folder + "/" + part + "/" + cell_name(cell) + ending;
   }
 
-  Entry entry_for(std::size_t i) {
+  CacheEntry entry_for(std::size_t i) {
     const Cell& cell = spec_.cells[i];
     CellOutcome outcome = try_cell(spec_, cell, *costs_, stop_);
     if (outcome.error) {
@@ -177,7 +177,7 @@ class Runner {
     return entry_of(*spec_.inputs, cell, outcome);
   }
 
-  void finish(std::size_t i, const Entry& entry, bool cached) {
+  void finish(std::size_t i, const CacheEntry& entry, bool cached) {
     const Cell& cell = spec_.cells[i];
     if (folder_)
       folder_->write_cell(cell_name(cell), resolved_for(path("cells", cell, ".json"), resolved_[i]), entry);
@@ -210,7 +210,7 @@ class Runner {
   const RunOptions& options_;
   core::StopToken stop_;
   std::shared_ptr<const cost::CostModel> costs_;
-  Cache cache_;
+  CellCache cache_;
   std::optional<ResultsFolder> folder_;  ///< set in the leader
   std::vector<std::string> resolved_, keys_;
   std::vector<bool> wanted_;
@@ -224,7 +224,7 @@ class Runner {
 }  // namespace
 
 RunOutcome run(const Spec& spec, const RunOptions& options, core::StopToken stop) {
-  return Runner(spec, options, stop).run();
+  return ExperimentRunner(spec, options, stop).run();
 }
 
 }  // namespace penstock::experiment

@@ -56,7 +56,7 @@ double scale(const sim::ScheduleTimes& result, std::size_t columns) {
                   static_cast<double>(columns) / makespan);
 }
 
-std::string timeline(const Schedule& schedule, std::size_t rank, const std::vector<sim::Interval>& times,
+std::string timeline(const Schedule& schedule, std::size_t rank, const std::vector<sim::TimeInterval>& times,
                      double per_ps) {
   std::string line;
   const auto column = [&](core::Picoseconds t) {

@@ -25,7 +25,7 @@ namespace {
 
 using core::Yaml;
 
-report::Rows no_rows() {
+report::TextRows no_rows() {
   return {{"schedule", "pipeline", "ranks", "micro_batches", "chunks", "makespan_s", "span_s", "bubble",
            "bubble_s", "peak_live", "weight_versions", "status"},
           {"schedule", "pipeline", "ranks", "micro_batches"},
@@ -154,8 +154,8 @@ std::vector<ScheduleCell> select(const Yaml& root, const std::vector<ScheduleCel
   return out;
 }
 
-report::Rows rows_to_come(const ScheduleStudy& study) {
-  report::Rows out = no_rows();
+report::TextRows rows_to_come(const ScheduleStudy& study) {
+  report::TextRows out = no_rows();
   for (const ScheduleCell& cell : study.cells) {
     out.cells.push_back(axes(cell));
     out.cells.back().resize(out.columns.size());
@@ -242,7 +242,7 @@ std::string title(std::string column) {
   return column;
 }
 
-std::string table(const report::Rows& rows, const report::Screen& screen = {}) {
+std::string table(const report::TextRows& rows, const report::ScreenLimits& screen = {}) {
   std::vector<report::Column> columns;
   for (const std::string& name : rows.columns) {
     const bool words = name == "schedule" || name == "pipeline" || name == "status";
@@ -286,17 +286,17 @@ ScheduleStudy parse_schedule_study(const std::string& text, const std::string& p
   return study;
 }
 
-report::Rows run_cells(const ScheduleStudy& study) {
-  report::Rows out = no_rows();
+report::TextRows run_cells(const ScheduleStudy& study) {
+  report::TextRows out = no_rows();
   out.cells.resize(study.cells.size());
   core::parallel_for(study.cells.size(), [&](std::size_t i) { out.cells[i] = row_of(study.cells[i]); });
   return out;
 }
 
 std::string run(const ScheduleStudy& study, const std::string& folder, const report::Provenance& provenance,
-                const report::Screen& screen) {
+                const report::ScreenLimits& screen) {
   own(folder, study.name, study.summary);
-  const report::Rows rows = run_cells(study);
+  const report::TextRows rows = run_cells(study);
   const std::string shown = table(rows, screen);
   core::write_file(folder + "/results.csv", report::to_csv(rows));
   core::write_file(folder + "/results.json", report::rows_json(rows));

@@ -34,9 +34,9 @@ Fields fields_of(const std::string& shape) {
 constexpr double kMostCausal = 2;  ///< efficiencies of attention include the half that its mask leaves out
 
 /// One kind of operator: its shapes with their FLOP/s.
-class Kind {
+class OperatorRates {
  public:
-  Kind(const Json& system, std::string name, std::string file)
+  OperatorRates(const Json& system, std::string name, std::string file)
       : name_(std::move(name)), file_(std::move(file)), most_(name_.starts_with("sdp") ? kMostCausal : 1) {
     const Json& op = object(object(system, "accelerator"), "op");
     if (!op.contains(name_)) return;
@@ -94,7 +94,7 @@ class Kind {
 std::vector<cost::ProductTime> products_of(const Json& system, const std::string& file,
                                            std::size_t& left_out) {
   std::vector<cost::ProductTime> out;
-  const Kind kind(system, "matmul", file);
+  const OperatorRates kind(system, "matmul", file);
   kind.each([&](const std::string& shape, const Fields& fields, double rate) {
     std::int64_t m = kind.extent(shape, fields, "m"), n = kind.extent(shape, fields, "n");
     const std::int64_t k = kind.extent(shape, fields, "k");
@@ -113,7 +113,7 @@ std::vector<cost::ProductTime> products_of(const Json& system, const std::string
 /// Times of Transformer Engine's GroupedLinear: as many products as experts, with M rows each.
 std::vector<cost::ProductTime> grouped_of(const Json& system, const std::string& file) {
   std::vector<cost::ProductTime> out;
-  const Kind kind(system, "group_matmul", file);
+  const OperatorRates kind(system, "group_matmul", file);
   kind.each([&](const std::string& shape, const Fields& fields, double rate) {
     const std::int64_t rows = kind.extent(shape, fields, "M"), width = kind.extent(shape, fields, "N"),
                        in = kind.extent(shape, fields, "K");
@@ -139,7 +139,7 @@ std::vector<cost::AttentionTime> attention_of(const Json& system, const std::str
                                               std::size_t& left_out) {
   std::map<std::array<std::int64_t, 4>, std::array<double, 2>> times;  // {forward, backward}
   for (const int direction : {0, 1}) {
-    const Kind kind(system, direction == 0 ? "sdp_fwd" : "sdp_bwd", file);
+    const OperatorRates kind(system, direction == 0 ? "sdp_fwd" : "sdp_bwd", file);
     kind.each([&](const std::string& shape, const Fields& fields, double rate) {
       const auto of = [&](const char* key) { return kind.extent(shape, fields, key); };
       const std::array extents{of("batch"), of("seq_len"), of("head_num"), of("qk_head_dim")};
@@ -160,8 +160,8 @@ std::vector<cost::AttentionTime> attention_of(const Json& system, const std::str
 }
 
 /// Bandwidths are in units of 2^30 bytes per second; kernels reach a share of them, after a latency.
-std::optional<cost::Streaming> streaming_of(const Json& system, const std::string& device,
-                                            const std::string& file) {
+std::optional<cost::StreamingTime> streaming_of(const Json& system, const std::string& device,
+                                                const std::string& file) {
   const Json::json_pointer all("/accelerator/bandwidth"), at("/accelerator/bandwidth/default");
   if (!system.contains(all)) return {};
   if (!system.at(all).is_object())
@@ -185,14 +185,16 @@ std::optional<cost::Streaming> streaming_of(const Json& system, const std::strin
   refuse("efficient_factor", cost::no_efficiency(number("efficient_factor", false)));
   refuse("gbps", cost::above_memory_bandwidth(
                      number("gbps", false) * kGib * number("efficient_factor", false), 1, device));
-  return cost::Streaming{core::Bandwidth(number("gbps", false) * kGib * number("efficient_factor", false)),
-                         core::Seconds(number("latency_us", true) * 1e-6)};
+  return cost::StreamingTime{
+      core::Bandwidth(number("gbps", false) * kGib * number("efficient_factor", false)),
+      core::Seconds(number("latency_us", true) * 1e-6)};
 }
 
 /// Checks that FLOP/s at an efficiency of one do not exceed the device's peak.
 void check_peaks(const Json& system, const std::string& device, const std::string& file) {
   for (const char* name : {"matmul", "group_matmul", "sdp_fwd", "sdp_bwd"})
-    if (const auto wrong = cost::above_peak(Kind(system, name, file).flops(), 1, device); !wrong.empty())
+    if (const auto wrong = cost::above_peak(OperatorRates(system, name, file).flops(), 1, device);
+        !wrong.empty())
       throw core::BadInput({file, 0, fmt::format("accelerator.op.{}.tflops", name)}, wrong);
 }
 

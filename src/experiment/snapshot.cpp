@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 /// Values by key, each computed once.
 template <class Key, class Value>
-class Memo {
+class MemoTable {
  public:
   template <class Make>
   const Value& get(const Key& key, Make&& make) {
@@ -42,7 +42,7 @@ class Memo {
   std::map<Key, Value> values_;
 };
 
-struct File {
+struct FileContent {
   std::string text, digest;
   fs::file_time_type written;
 };
@@ -52,7 +52,7 @@ fs::file_time_type time_written(const std::string& path) {
   return fs::last_write_time(path, fault);
 }
 
-File read(const std::string& path) {
+FileContent read(const std::string& path) {
   const auto written = time_written(path);
   std::string text = core::read_file(path);
   const std::string digest = core::digest(text);
@@ -73,53 +73,53 @@ std::shared_ptr<const cost::CostModel> parse_costs(const std::string& text, cons
   return std::make_shared<cost::ProfileCosts>(cost::parse_profile(text, path));
 }
 
-struct Snapshot::Memory {
+struct InputSnapshot::Memory {
   using ModelKey = std::pair<std::string, std::map<std::string, std::string>>;
-  Memo<std::string, File> files;
-  Memo<ModelKey, graph::OpGraph> models;
-  Memo<ModelKey, std::string> digests;
+  MemoTable<std::string, FileContent> files;
+  MemoTable<ModelKey, graph::OpGraph> models;
+  MemoTable<ModelKey, std::string> digests;
   using ClusterKey = std::tuple<std::string, int, std::string, std::int64_t>;  ///< -1: no other reserve
-  Memo<ClusterKey, cluster::Cluster> clusters;
-  Memo<std::string, std::shared_ptr<const cost::CostModel>> costs;
+  MemoTable<ClusterKey, cluster::Cluster> clusters;
+  MemoTable<std::string, std::shared_ptr<const cost::CostModel>> costs;
 
-  const File& file(const std::string& path) {
+  const FileContent& file(const std::string& path) {
     return files.get(path, [&] { return read(path); });
   }
-  const File& cluster_file(const std::string& name) {
+  const FileContent& cluster_file(const std::string& name) {
     if (cluster::is_file_name(name)) return file(name);
     return files.get("built in: " + name, [&] {
       const std::string text = cluster::cluster_text(name);
-      return File{text, core::digest(text), {}};
+      return FileContent{text, core::digest(text), {}};
     });
   }
 };
 
-Snapshot::Snapshot() : memory_(std::make_unique<Memory>()) {}
-Snapshot::Snapshot(const Texts& texts) : Snapshot() {
+InputSnapshot::InputSnapshot() : memory_(std::make_unique<Memory>()) {}
+InputSnapshot::InputSnapshot(const Texts& texts) : InputSnapshot() {
   for (const auto& [path, text] : texts)
-    memory_->files.get(path, [&text = text] { return File{text, core::digest(text), {}}; });
+    memory_->files.get(path, [&text = text] { return FileContent{text, core::digest(text), {}}; });
 }
-Snapshot::~Snapshot() = default;
+InputSnapshot::~InputSnapshot() = default;
 
-Snapshot::Texts Snapshot::texts() const {
+InputSnapshot::Texts InputSnapshot::texts() const {
   Texts out;
   for (auto& [path, file] : memory_->files.all()) out.emplace(path, std::move(file.text));
   return out;
 }
 
-plan::ModelRef Snapshot::resolved(const plan::ModelRef& ref) const {
+plan::ModelRef InputSnapshot::resolved(const plan::ModelRef& ref) const {
   return is_model_file(ref.name) ? frameworks::named_by(memory_->file(ref.name).text, ref.name, ref)
                                  : with_family(ref);
 }
 
-const graph::OpGraph& Snapshot::model(const plan::ModelRef& ref) const {
+const graph::OpGraph& InputSnapshot::model(const plan::ModelRef& ref) const {
   return memory_->models.get({ref.name, ref.parameters}, [&] {
     if (!is_model_file(ref.name) || !ref.parameters.empty()) return load_model(ref);
     return graph::parse_graph(memory_->file(ref.name).text, ref.name);
   });
 }
 
-const cluster::Cluster& Snapshot::cluster(const plan::ClusterRef& ref) const {
+const cluster::Cluster& InputSnapshot::cluster(const plan::ClusterRef& ref) const {
   constexpr std::int64_t kAsStated = -1;
   const auto& all = memory_->clusters.get({ref.name, 0, "", kAsStated}, [&] {
     return cluster::parse_cluster(memory_->cluster_file(ref.name).text, ref.name);
@@ -133,31 +133,31 @@ const cluster::Cluster& Snapshot::cluster(const plan::ClusterRef& ref) const {
   });
 }
 
-std::shared_ptr<const cost::CostModel> Snapshot::costs(const std::optional<std::string>& path) const {
+std::shared_ptr<const cost::CostModel> InputSnapshot::costs(const std::optional<std::string>& path) const {
   if (!is_costs_file(path)) return load_costs(path);
   return memory_->costs.get(*path, [&] { return parse_costs(memory_->file(*path).text, *path); });
 }
 
-sim::Perturbation Snapshot::perturbation(const std::string& path, const plan::ClusterRef& ref) const {
+sim::Perturbation InputSnapshot::perturbation(const std::string& path, const plan::ClusterRef& ref) const {
   return sim::parse_perturbation(memory_->file(path).text, path, cluster(ref));
 }
 
-std::string Snapshot::digest(const std::string& path) const {
+std::string InputSnapshot::digest(const std::string& path) const {
   return memory_->file(path).digest;
 }
 
-std::string Snapshot::digest(const plan::ModelRef& ref) const {
+std::string InputSnapshot::digest(const plan::ModelRef& ref) const {
   if (is_model_file(ref.name)) return digest(ref.name);
   return memory_->digests.get({ref.name, ref.parameters},
                               [&] { return core::digest(graph::to_json(model(ref))); });
 }
 
-std::string Snapshot::digest(const plan::ClusterRef& ref) const {
+std::string InputSnapshot::digest(const plan::ClusterRef& ref) const {
   return memory_->cluster_file(ref.name).digest;
 }
 
-bool Snapshot::unchanged(const std::string& path) const {
-  const File& known = memory_->file(path);
+bool InputSnapshot::unchanged(const std::string& path) const {
+  const FileContent& known = memory_->file(path);
   return time_written(path) == known.written && core::digest(core::read_file(path)) == known.digest;
 }
 

@@ -84,7 +84,7 @@ std::vector<plan::ModelRef> read_models(const Yaml& node, const fs::path& folder
   return parameters ? with_parameters(model, *parameters) : std::vector{std::move(model)};
 }
 
-ModelAxis read_model(const Yaml& node, plan::ModelRef model, const Snapshot& inputs) {
+ModelAxis read_model(const Yaml& node, plan::ModelRef model, const InputSnapshot& inputs) {
   node.only({"name", "label", "parameters", "mini_batch", "mini_batch_per_device"});
   ModelAxis axis;
   axis.model = std::move(model);
@@ -123,7 +123,7 @@ void check_names(const Yaml& root, const Spec& spec) {
 }
 
 /// A cluster, and the file of the perturbation under which plans run there.
-struct Scenario {
+struct ClusterScenario {
   plan::ClusterRef cluster;
   std::string label;
   std::optional<std::string> perturbation;
@@ -132,7 +132,7 @@ struct Scenario {
 /// Reads a perturbation, which must suit all device counts.
 std::optional<std::string> read_perturbation(const Yaml& node, const fs::path& folder,
                                              const std::vector<plan::ClusterRef>& clusters,
-                                             const Snapshot& inputs) {
+                                             const InputSnapshot& inputs) {
   auto file = node.find("perturbation");
   const auto old = node.find("imperfection");  // older name of the key
   if (file && old) old->fail("give either perturbation or imperfection, its old name");
@@ -143,7 +143,8 @@ std::optional<std::string> read_perturbation(const Yaml& node, const fs::path& f
   return path;
 }
 
-std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& folder, const Snapshot& inputs) {
+std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& folder,
+                                           const InputSnapshot& inputs) {
   node.only({"name", "file", "label", "devices", "perturbation", "imperfection"});
   const auto name = node.find("name");
   if (name.has_value() == node.find("file").has_value()) node.fail("give either name or file");
@@ -162,8 +163,9 @@ std::vector<plan::ClusterRef> read_cluster(const Yaml& node, const fs::path& fol
   return out;
 }
 
-std::vector<Scenario> read_scenarios(const Yaml& root, const fs::path& folder, const Snapshot& inputs) {
-  std::vector<Scenario> out;
+std::vector<ClusterScenario> read_scenarios(const Yaml& root, const fs::path& folder,
+                                            const InputSnapshot& inputs) {
+  std::vector<ClusterScenario> out;
   for (const Yaml& node : root.at("clusters").items()) {
     if (node.is_scalar())
       node.fail(fmt::format("expected a mapping, as in {{name: {}, devices: [4]}}", node.text()));
@@ -211,7 +213,7 @@ void check_samples(const Yaml& node, const ModelAxis& axis, int devices) {
           .fail(fmt::format("{} on each of {} devices are more than {}", size, devices, kMostSamples));
 }
 
-void add_cells(Spec& spec, const ModelAxis& axis, const Scenario& scenario,
+void add_cells(Spec& spec, const ModelAxis& axis, const ClusterScenario& scenario,
                const std::vector<PlannerEntry>& planners, const std::vector<Cell>& settings) {
   for (std::int64_t size : axis.mini_batches)
     for (const Cell& setting : settings)
@@ -234,13 +236,13 @@ void add_cells(Spec& spec, const ModelAxis& axis, const Scenario& scenario,
 void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
                const std::vector<PlannerEntry>& planners) {
   const auto settings = read_axes(root, folder);
-  const std::vector<Scenario> scenarios = read_scenarios(root, folder, *spec.inputs);
+  const std::vector<ClusterScenario> scenarios = read_scenarios(root, folder, *spec.inputs);
   for (const Yaml& node : root.at("models").items()) {
     if (node.is_scalar())
       node.fail(fmt::format("expected a mapping, as in {{name: {}, mini_batch: [64]}}", node.text()));
     for (plan::ModelRef& model : read_models(node, folder)) {
       const ModelAxis axis = read_model(node, std::move(model), *spec.inputs);
-      for (const Scenario& scenario : scenarios) {
+      for (const ClusterScenario& scenario : scenarios) {
         check_samples(node, axis, scenario.cluster.devices);
         if (spec.cells.size() + axis.mini_batches.size() * settings.size() * planners.size() > kMostCells)
           root.fail(fmt::format("more than {} cells", kMostCells));
@@ -254,7 +256,7 @@ void read_grid(const Yaml& root, const fs::path& folder, Spec& spec,
 }
 
 /// Expected rows, with what is known before anything runs.
-report::Rows rows_to_come(const Spec& spec) {
+report::TextRows rows_to_come(const Spec& spec) {
   std::vector<report::CellResult> rows;
   for (const Cell& cell : spec.cells) rows.push_back(describe(cell));
   return report::to_rows(rows);
@@ -339,10 +341,10 @@ Spec load_spec(const std::string& path, const Overrides& overrides) {
 
 namespace {
 
-enum class Costs : std::uint8_t { checked, ignored };
+enum class CostsCheck : std::uint8_t { checked, ignored };
 
-Spec parse(const std::string& text, const std::string& path, const Overrides& overrides, Costs costs,
-           const Snapshot::Texts& files = {}) {
+Spec parse(const std::string& text, const std::string& path, const Overrides& overrides, CostsCheck costs,
+           const InputSnapshot::Texts& files = {}) {
   Yaml root = Yaml::parse(text, path);
   apply(overrides, root);
   root.only({"experiment",  "summary",
@@ -363,7 +365,7 @@ Spec parse(const std::string& text, const std::string& path, const Overrides& ov
   if (const auto runtime = root.find("runtime"); runtime && root.find("framework"))
     runtime->fail("framework says the same thing: give one of them");
   Spec spec;
-  spec.inputs = std::make_shared<Snapshot>(files);
+  spec.inputs = std::make_shared<InputSnapshot>(files);
   spec.name = read_name(root.at("experiment"));
   read_limits_and_rules(root, folder, spec);
   const auto planners = read_planners(root.at("planners"));
@@ -372,7 +374,7 @@ Spec parse(const std::string& text, const std::string& path, const Overrides& ov
   const auto foreign = root.find("allow_foreign");
   const bool allowed = foreign && foreign->flag();
   if (foreign && !is_costs_file(spec.costs)) foreign->fail("belongs to costs, and there are none");
-  if (is_costs_file(spec.costs) && costs == Costs::checked) check_costs(root.at("costs"), spec, allowed);
+  if (is_costs_file(spec.costs) && costs == CostsCheck::checked) check_costs(root.at("costs"), spec, allowed);
   check_precision(root, spec);
   check_micro_batches(root, spec);
   spec.claims = read_claims(root, rows_to_come(spec));
@@ -382,16 +384,16 @@ Spec parse(const std::string& text, const std::string& path, const Overrides& ov
 }  // namespace
 
 Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides) {
-  return parse(text, path, overrides, Costs::checked);
+  return parse(text, path, overrides, CostsCheck::checked);
 }
 
 Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides,
-                const Snapshot::Texts& files) {
-  return parse(text, path, overrides, Costs::checked, files);
+                const InputSnapshot::Texts& files) {
+  return parse(text, path, overrides, CostsCheck::checked, files);
 }
 
 Spec load_grid(const std::string& path) {
-  return parse(core::read_file(path), path, {}, Costs::ignored);
+  return parse(core::read_file(path), path, {}, CostsCheck::ignored);
 }
 
 std::string model_name(const plan::ModelRef& model) {

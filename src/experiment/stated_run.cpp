@@ -61,23 +61,23 @@ PublishedPrediction StatedRun::predict(core::StopToken stop) const {
   return predict(on(cluster_), stop);
 }
 
-PublishedPrediction StatedRun::predict(Constant what, double value, core::StopToken stop) const {
+PublishedPrediction StatedRun::predict(ClusterConstant what, double value, core::StopToken stop) const {
   const cluster::Cluster fitted =
-      what == Constant::host_launch
+      what == ClusterConstant::host_launch
           ? cool_cluster_.run_by(cool_cluster_.types().front().host().with_host(core::Seconds(value)))
           : cluster_.slowed_by(value);
   return predict(on(fitted), stop);
 }
 
-double StatedRun::error(Constant what, double value, core::StopToken stop) const {
+double StatedRun::error(ClusterConstant what, double value, core::StopToken stop) const {
   return std::abs(predict(what, value, stop).seconds / run_.measured_s - 1);
 }
 
-cost::Coverage StatedRun::coverage(const cost::EstimatedCosts& costs) const {
+cost::OriginCoverage StatedRun::coverage(const cost::EstimatedCosts& costs) const {
   return cost::coverage(costs, stated_.graph, cluster_, stated_.plan);
 }
 
-cost::Coverage StatedRun::collectives() const {
+cost::OriginCoverage StatedRun::collectives() const {
   return cost::collective_coverage(on(cluster_), stated_.plan);
 }
 

@@ -22,11 +22,11 @@ class StatedRun {
   /// Memory of the largest device.
   double device_gib() const;
   /// Prediction with a constant of time.
-  report::PublishedPrediction predict(Constant what, double value, core::StopToken stop) const;
+  report::PublishedPrediction predict(ClusterConstant what, double value, core::StopToken stop) const;
   /// Absolute relative error of the iteration time with it.
-  double error(Constant what, double value, core::StopToken stop) const;
-  cost::Coverage coverage(const cost::EstimatedCosts& costs) const;
-  cost::Coverage collectives() const;
+  double error(ClusterConstant what, double value, core::StopToken stop) const;
+  cost::OriginCoverage coverage(const cost::EstimatedCosts& costs) const;
+  cost::OriginCoverage collectives() const;
 
  private:
   cost::Problem on(const cluster::Cluster& cluster) const;

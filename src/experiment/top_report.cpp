@@ -23,7 +23,7 @@ void add(const report::CellResult& row, const report::CellResult& best, const st
 
 }  // namespace
 
-std::string top_table(const CellOutcome& outcome, const report::Screen& screen) {
+std::string top_table(const CellOutcome& outcome, const report::ScreenLimits& screen) {
   report::Table table({{.title = "best plan of its kind", .folds = true},
                        {"samples/s", Align::right},
                        {"of best", Align::right},

@@ -10,7 +10,7 @@
 namespace penstock::experiment {
 
 /// Table of the best plan and CellOutcome::others, each with its differences.
-std::string top_table(const CellOutcome& outcome, const report::Screen& screen);
+std::string top_table(const CellOutcome& outcome, const report::ScreenLimits& screen);
 /// JSON of the other plans.
 nlohmann::ordered_json top_json(const CellOutcome& outcome);
 

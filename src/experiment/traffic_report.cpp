@@ -12,7 +12,7 @@ namespace penstock::experiment {
 
 using report::Align;
 
-std::string traffic_table(const std::vector<sim::RankTraffic>& ranks, const report::Screen& screen) {
+std::string traffic_table(const std::vector<sim::RankTraffic>& ranks, const report::ScreenLimits& screen) {
   report::Table table({{"rank", Align::right},
                        {.title = "devices", .folds = true},
                        {"collective"},

@@ -10,7 +10,8 @@
 
 namespace penstock::experiment {
 
-std::string traffic_table(const std::vector<sim::RankTraffic>& ranks, const report::Screen& screen = {});
+std::string traffic_table(const std::vector<sim::RankTraffic>& ranks,
+                          const report::ScreenLimits& screen = {});
 nlohmann::ordered_json traffic_json(const std::vector<sim::RankTraffic>& ranks);
 
 }  // namespace penstock::experiment

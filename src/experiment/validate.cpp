@@ -39,10 +39,10 @@ core::Seconds busy(const CellOutcome& outcome) {
   return out * static_cast<double>(outcome.summary->mini_batches);
 }
 
-class Validation {
+class ValidationRun {
  public:
-  Validation(const Spec& spec, const cost::CostModel& costs, const ValidateOptions& options,
-             core::StopToken stop)
+  ValidationRun(const Spec& spec, const cost::CostModel& costs, const ValidateOptions& options,
+                core::StopToken stop)
       : spec_(spec), costs_(costs), options_(options), stop_(stop), candidates_(spec.cells.size()) {
     const std::vector<bool> wanted = fitting(options.only, spec.cells);
     for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -76,7 +76,7 @@ class Validation {
       out.plan = found.plan;
       out.reason = found.row.status;
       if (out.plan) keep(out, spec_.inputs->model(cell.model), found);
-    } catch (const core::Interrupted&) {  // not planned: neither row nor reason
+    } catch (const core::InterruptedError&) {  // not planned: neither row nor reason
     }
   }
 
@@ -115,7 +115,7 @@ class Validation {
       candidate.row = measured(spec_.cells[i], candidate);
       candidate.row->load = stamp.load;
       candidate.row->date = stamp.date;
-    } catch (const core::Interrupted&) {
+    } catch (const core::InterruptedError&) {
       return;
     } catch (const core::BadInput& e) {
       candidate.reason = std::string("not replayed: ") + e.what();
@@ -179,7 +179,7 @@ class Validation {
 
 ValidateOutcome validate(const Spec& spec, const cost::CostModel& costs, const ValidateOptions& options,
                          core::StopToken stop) {
-  return Validation(spec, costs, options, stop).run();
+  return ValidationRun(spec, costs, options, stop).run();
 }
 
 }  // namespace penstock::experiment

@@ -18,7 +18,7 @@ std::string shown(Picoseconds time) {
 
 }  // namespace
 
-std::string waterfall_table(const sim::Waterfall& waterfall, const report::Screen& screen) {
+std::string waterfall_table(const sim::Waterfall& waterfall, const report::ScreenLimits& screen) {
   report::Table table({{.title = "device time of an iteration", .folds = true},
                        {"time", Align::right},
                        {"share", Align::right},

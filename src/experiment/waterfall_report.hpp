@@ -10,7 +10,7 @@
 namespace penstock::experiment {
 
 /// Table of the parts that take time, each with its share, the MFU that it leaves, and the MFU without it.
-std::string waterfall_table(const sim::Waterfall& waterfall, const report::Screen& screen);
+std::string waterfall_table(const sim::Waterfall& waterfall, const report::ScreenLimits& screen);
 /// JSON of all parts.
 nlohmann::ordered_json waterfall_json(const sim::Waterfall& waterfall);
 

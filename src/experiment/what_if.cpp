@@ -98,7 +98,7 @@ WhatIfRow answered(const PlanInput& input, std::string name, const std::vector<W
   WhatIfRow row{std::move(name)};
   try {
     simulate(input, in_order(changes), simulation, row);
-  } catch (const core::Interrupted&) {
+  } catch (const core::InterruptedError&) {
     throw;
   } catch (const core::LimitHit&) {
     throw;

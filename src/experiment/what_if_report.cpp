@@ -19,7 +19,7 @@ std::string faster(const WhatIfRow& today, const WhatIfRow& row) {
 
 }  // namespace
 
-std::string what_if_table(const std::vector<WhatIfRow>& rows, const report::Screen& screen) {
+std::string what_if_table(const std::vector<WhatIfRow>& rows, const report::ScreenLimits& screen) {
   report::Table table({{.title = "what if", .folds = true},
                        {"iteration", Align::right},
                        {"samples/s", Align::right},

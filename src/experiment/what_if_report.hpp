@@ -10,7 +10,7 @@
 
 namespace penstock::experiment {
 
-std::string what_if_table(const std::vector<WhatIfRow>& rows, const report::Screen& screen = {});
+std::string what_if_table(const std::vector<WhatIfRow>& rows, const report::ScreenLimits& screen = {});
 nlohmann::ordered_json what_if_json(const std::vector<WhatIfRow>& rows);
 
 }  // namespace penstock::experiment

@@ -14,7 +14,7 @@
 namespace penstock::frameworks {
 namespace {
 
-using Of = plan::Recomputation::Of;
+using SegmentScope = plan::Recomputation::SegmentScope;
 using Exchange = plan::ContextExchange;
 
 const std::vector<std::string_view> kTorchSchedules = {
@@ -127,8 +127,9 @@ class Check {
 
   void check_recomputation() {
     const plan::Recomputation& how = layers_.recompute;
-    const bool whole = how.of == Of::stage, core = how.of == Of::core && !can_.recompute_core,
-               some = how.of == Of::layers && how.first > 0 && !can_.recompute_first;
+    const bool whole = how.of == SegmentScope::stage,
+               core = how.of == SegmentScope::core && !can_.recompute_core,
+               some = how.of == SegmentScope::layers && how.first > 0 && !can_.recompute_first;
     if (whole || core || some)
       refuse(fmt::format("recomputes {}, not '{}'",
                          can_.recompute_core    ? "layers, or cores of attention"

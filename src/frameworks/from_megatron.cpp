@@ -33,7 +33,7 @@ std::pair<std::string, const char*> old_granularity(MegatronArguments& args) {
 }
 
 plan::Recomputation read_recomputation(MegatronArguments& args) {
-  using enum plan::Recomputation::Of;
+  using enum plan::Recomputation::SegmentScope;
   const auto [usual, old] = old_granularity(args);
   const std::string of = args.word("recompute_granularity", {"none", "full", "selective"}, usual);
   if (usual == "full" && of != "full")
@@ -292,7 +292,7 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
     stage.tensor_parallel = static_cast<int>(degrees.tensor);
     stage.expert_parallel = static_cast<int>(degrees.expert);
     stage.whole_experts = degrees.whole_experts;
-    stage.recompute = stages[s].layers > 0 || recompute.of == plan::Recomputation::Of::nothing
+    stage.recompute = stages[s].layers > 0 || recompute.of == plan::Recomputation::SegmentScope::nothing
                           ? recompute
                           : plan::Recomputation{};
     stage.context_parallel = static_cast<int>(degrees.context);

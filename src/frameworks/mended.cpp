@@ -65,7 +65,7 @@ std::int64_t fitting_micro_batch(const Plan& plan, std::int64_t usual, std::int6
 
 /// Returns true if the framework has a word for the recomputation: whole stages, and parts that `can` lacks, have none.
 bool has_word(const Recomputation& how, const Abilities& can) {
-  using enum Recomputation::Of;
+  using enum Recomputation::SegmentScope;
   if (how.of == core) return can.recompute_core;
   return how.of != stage && !(how.of == layers && how.first > 0 && !can.recompute_first);
 }
@@ -93,7 +93,7 @@ Recomputation recomputation_of(const Plan& plan, const Abilities& can) {
   const Recomputation first = plan.stages.front().recompute;
   const bool same = std::ranges::all_of(plan.stages, [&](const Stage& s) { return s.recompute == first; });
   if (std::ranges::none_of(plan.stages, [](const Stage& s) { return bool(s.recompute); })) return {};
-  const bool core = first.of == Recomputation::Of::core, some = first.first > 0;
+  const bool core = first.of == Recomputation::SegmentScope::core, some = first.first > 0;
   if (same && core && can.recompute_core) return first;
   if (same && some && can.recompute_first) return first;
   return plan::kRecomputeLayers;

@@ -9,7 +9,7 @@
 namespace penstock::frameworks {
 namespace {
 
-using Of = plan::Recomputation::Of;
+using SegmentScope = plan::Recomputation::SegmentScope;
 
 std::vector<std::int64_t> layer_counts(const LayerPlan& layers) {
   std::vector<std::int64_t> out;
@@ -75,8 +75,8 @@ void add_parallelism(MegatronLines& out, const Handover& handover) {
 }
 
 void add_recomputation(MegatronLines& out, const plan::Recomputation& how) {
-  if (how.of == Of::core) out.add("--recompute-granularity selective");
-  if (how.of != Of::layers) return;
+  if (how.of == SegmentScope::core) out.add("--recompute-granularity selective");
+  if (how.of != SegmentScope::layers) return;
   out.add("--recompute-granularity full");
   if (how.first > 0)
     out.add("--recompute-method block\n--recompute-num-layers {}", how.first);

@@ -49,7 +49,7 @@ class PostOrder {
   }
 
  private:
-  struct Frame {
+  struct SearchFrame {
     OpId op;
     std::vector<OpId> required;
     std::size_t next = 0;
@@ -60,7 +60,7 @@ class PostOrder {
     open_.push_back({op, required_by(graph_, op)});
   }
   void advance() {
-    Frame& top = open_.back();
+    SearchFrame& top = open_.back();
     if (top.next < top.required.size()) return enter(top.required[top.next++]);
     order_.push_back(top.op);
     open_.pop_back();
@@ -68,7 +68,7 @@ class PostOrder {
 
   const OpGraph& graph_;
   std::vector<bool> seen_;
-  std::vector<Frame> open_;
+  std::vector<SearchFrame> open_;
   std::vector<OpId> order_;
 };
 

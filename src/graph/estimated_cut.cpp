@@ -9,20 +9,20 @@ namespace penstock::graph {
 namespace {
 
 /// First side within {to <= x}, other side within {from <= y}.
-struct Threshold {
+struct CutThreshold {
   double x, y;
   /// On equal bounds the most even cut comes first: it leaves the most freedom on both sides.
-  bool operator<(const Threshold& other) const {
+  bool operator<(const CutThreshold& other) const {
     return std::make_tuple(x + y, std::abs(x - y), x) <
            std::make_tuple(other.x + other.y, std::abs(other.x - other.y), other.x);
   }
 };
 
-std::vector<Threshold> thresholds(const PathLengths& paths) {
+std::vector<CutThreshold> thresholds(const PathLengths& paths) {
   std::vector<std::size_t> by_to(paths.to.size());
   std::iota(by_to.begin(), by_to.end(), std::size_t{0});
   std::sort(by_to.begin(), by_to.end(), [&](auto a, auto b) { return paths.to[a] < paths.to[b]; });
-  std::vector<Threshold> out;
+  std::vector<CutThreshold> out;
   double y = 0;  // the longest path out of the vertices passed so far, from the back
   for (std::size_t i = by_to.size() - 1; i > 0; --i) {
     y = std::max(y, paths.from[by_to[i]]);
@@ -41,9 +41,9 @@ std::vector<int> first_vertex_first(std::size_t n) {
 
 }  // namespace
 
-std::vector<std::vector<int>> estimated_cuts(const Piece& piece, int count) {
+std::vector<std::vector<int>> estimated_cuts(const GraphPiece& piece, int count) {
   const PathLengths paths = path_lengths(piece.dag, piece.weights);
-  std::vector<Threshold> best = thresholds(paths);
+  std::vector<CutThreshold> best = thresholds(paths);
   std::sort(best.begin(), best.end());
   if (best.size() > static_cast<std::size_t>(count)) best.resize(static_cast<std::size_t>(count));
   std::vector<std::vector<int>> cuts;

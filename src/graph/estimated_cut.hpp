@@ -13,6 +13,6 @@ namespace penstock::graph {
 /// within {to <= x}, and the larger it is the less remains. So the sweep over x meets the smallest bound of
 /// all downsets. With y the critical path of what remains, {from > y} is the smallest downset of that bound.
 /// Each pair holds the largest, which keeps early work together, and the smallest, which delays little.
-std::vector<std::vector<int>> estimated_cuts(const Piece& piece, int count);
+std::vector<std::vector<int>> estimated_cuts(const GraphPiece& piece, int count);
 
 }  // namespace penstock::graph

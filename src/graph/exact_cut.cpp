@@ -26,7 +26,8 @@ int highest(Set set) {
 /// its two sides.
 class CutSearcher {
  public:
-  CutSearcher(const Piece& piece, std::size_t most_cuts) : weights_(piece.weights), cuts_left_(most_cuts) {
+  CutSearcher(const GraphPiece& piece, std::size_t most_cuts)
+      : weights_(piece.weights), cuts_left_(most_cuts) {
     for (Vertex v = 0; static_cast<std::size_t>(v) < piece.dag.size(); ++v) {
       before_.push_back(0);
       after_.push_back(0);
@@ -42,14 +43,14 @@ class CutSearcher {
   }
 
  private:
-  struct Answer {
+  struct CutAnswer {
     double length;
     Set first;
   };
-  struct Cut {
+  struct BoundedCut {
     double bound;
     Set first;
-    bool operator<(const Cut& other) const {
+    bool operator<(const BoundedCut& other) const {
       return bound != other.bound ? bound < other.bound : first < other.first;
     }
   };
@@ -59,16 +60,16 @@ class CutSearcher {
     const auto found = known_.find(set);
     if (found != known_.end()) return found->second.length;
     const Set part = component(set);
-    const Answer answer = part == set ? best_series(set) : Answer{best_parallel(set, part), 0};
+    const CutAnswer answer = part == set ? best_series(set) : CutAnswer{best_parallel(set, part), 0};
     known_.emplace(set, answer);
     return answer.length;
   }
 
   double best_parallel(Set set, Set part) { return std::max(best_length(part), best_length(set & ~part)); }
 
-  Answer best_series(Set set) {
-    Answer best{kNever, 0};
-    for (const Cut& cut : cuts(set)) {
+  CutAnswer best_series(Set set) {
+    CutAnswer best{kNever, 0};
+    for (const BoundedCut& cut : cuts(set)) {
       if (cut.bound >= best.length || gave_up_) break;
       const double length = best_length(cut.first) + best_length(set & ~cut.first);
       if (length < best.length) best = {length, cut.first};
@@ -77,9 +78,9 @@ class CutSearcher {
   }
 
   /// Every proper downset, the lowest bound first.
-  std::vector<Cut> cuts(Set set) {
+  std::vector<BoundedCut> cuts(Set set) {
     measure(set);
-    std::vector<Cut> out;
+    std::vector<BoundedCut> out;
     for (Set first = next_downset(set, 0); first != set; first = next_downset(set, first)) {
       if ((gave_up_ = gave_up_ || cuts_left_ == 0)) return {};
       --cuts_left_;
@@ -129,14 +130,14 @@ class CutSearcher {
   const std::vector<double>& weights_;
   std::vector<Set> before_, after_;
   double to_[64] = {}, from_[64] = {};
-  std::unordered_map<Set, Answer> known_;
+  std::unordered_map<Set, CutAnswer> known_;
   std::size_t cuts_left_;
   bool gave_up_ = false;
 };
 
 }  // namespace
 
-std::optional<std::vector<int>> exact_cut(const Piece& piece, std::size_t most_cuts) {
+std::optional<std::vector<int>> exact_cut(const GraphPiece& piece, std::size_t most_cuts) {
   const std::size_t n = piece.dag.size();
   if (n > 64) return std::nullopt;
   const Set first =

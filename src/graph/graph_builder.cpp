@@ -75,15 +75,15 @@ void check_operator(const std::string& model, const Operator& op) {
   if (fault) throw core::BadInput(fmt::format("model {}: operator '{}' {}", model, op.name, fault));
 }
 
-struct Parameters {
+struct ParameterList {
   std::vector<Parameter> all;
   std::vector<ParameterId> of;  ///< [operator]
 };
 
 /// An operator uses its own, or by name those of one before it.
-Parameters named_parameters(const std::string& model, const std::vector<Operator>& operators) {
+ParameterList named_parameters(const std::string& model, const std::vector<Operator>& operators) {
   std::unordered_map<std::string, ParameterId> before;
-  Parameters out;
+  ParameterList out;
   for (std::size_t v = 0; v < operators.size(); ++v) {
     const Operator& op = operators[v];
     ParameterId used;

@@ -11,14 +11,14 @@ namespace {
 using Json = nlohmann::json;
 
 /// Where in the file the parser is: each value belongs to the innermost.
-enum class Level { before, file, operators, one, inputs, shape, after };
+enum class ParseLevel { before, file, operators, one, inputs, shape, after };
 
 /// Takes one event after the other; false ends the parse.
 class SaxReader : public Json::json_sax_t {
  public:
   ModelDraft draft;
   bool whole() const {
-    return level_ == Level::after && draft.version >= oldest_ && kind_ && !draft.name.empty() &&
+    return level_ == ParseLevel::after && draft.version >= oldest_ && kind_ && !draft.name.empty() &&
            draft.element_bytes > 0;
   }
 
@@ -34,29 +34,33 @@ class SaxReader : public Json::json_sax_t {
   bool string(string_t& value) override { return !value.empty() && text(value); }
 
   bool start_object(std::size_t) override {
-    if (level_ == Level::before) return enter(Level::file);
-    if (level_ == Level::one && key_ == "shape") return enter(Level::shape);
-    if (level_ != Level::operators) return false;
+    if (level_ == ParseLevel::before) return enter(ParseLevel::file);
+    if (level_ == ParseLevel::one && key_ == "shape") return enter(ParseLevel::shape);
+    if (level_ != ParseLevel::operators) return false;
     draft.operators.emplace_back();
     draft.shapes.emplace_back();
     draft.inputs.emplace_back();
     named_ = typed_ = false;
     seen_op_.clear();
-    return enter(Level::one);
+    return enter(ParseLevel::one);
   }
   bool end_object() override {
-    if (level_ == Level::shape) return leave(Level::one);
-    if (level_ == Level::one) return named_ && typed_ && leave(Level::operators);
-    return level_ == Level::file && leave(Level::after);
+    if (level_ == ParseLevel::shape) return leave(ParseLevel::one);
+    if (level_ == ParseLevel::one) return named_ && typed_ && leave(ParseLevel::operators);
+    return level_ == ParseLevel::file && leave(ParseLevel::after);
   }
   bool start_array(std::size_t) override {
-    if (level_ == Level::file && key_ == "operators") return enter(Level::operators);
-    return level_ == Level::one && key_ == "inputs" && enter(Level::inputs);
+    if (level_ == ParseLevel::file && key_ == "operators") return enter(ParseLevel::operators);
+    return level_ == ParseLevel::one && key_ == "inputs" && enter(ParseLevel::inputs);
   }
-  bool end_array() override { return leave(level_ == Level::inputs ? Level::one : Level::file); }
+  bool end_array() override {
+    return leave(level_ == ParseLevel::inputs ? ParseLevel::one : ParseLevel::file);
+  }
   bool key(string_t& value) override {
     key_ = value;
-    return fresh(level_ == Level::file ? seen_file_ : level_ == Level::one ? seen_op_ : seen_shape_);
+    return fresh(level_ == ParseLevel::file  ? seen_file_
+                 : level_ == ParseLevel::one ? seen_op_
+                                             : seen_shape_);
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
     return false;
@@ -66,12 +70,12 @@ class SaxReader : public Json::json_sax_t {
   using Keys = std::vector<std::string>;
 
   Operator& op() { return draft.operators.back(); }
-  bool enter(Level level) {
+  bool enter(ParseLevel level) {
     level_ = level;
     seen_shape_.clear();
     return true;
   }
-  bool leave(Level level) {
+  bool leave(ParseLevel level) {
     level_ = level;
     return true;
   }
@@ -83,16 +87,17 @@ class SaxReader : public Json::json_sax_t {
   }
 
   bool count(std::int64_t value) {
-    if (level_ == Level::shape) {
+    if (level_ == ParseLevel::shape) {
       draft.shapes.back().emplace_back(key_, value);
       return true;
     }
-    if (level_ == Level::file && key_ == "version") return draft.version = value, value <= kNewestVersion;
-    if (level_ == Level::file && key_ == "element_bytes") {
+    if (level_ == ParseLevel::file && key_ == "version")
+      return draft.version = value, value <= kNewestVersion;
+    if (level_ == ParseLevel::file && key_ == "element_bytes") {
       draft.element_bytes = static_cast<int>(value);
       return value >= 1 && value <= 16;
     }
-    if (level_ != Level::one) return false;
+    if (level_ != ParseLevel::one) return false;
     if (key_ == "parameters") return op().parameters = value, true;
     if (key_ == "frozen_parameters") return op().frozen_parameters = value, oldest_ = 2, true;
     if (key_ == "gathered_parameters") return op().gathered_parameters = value, true;
@@ -102,7 +107,7 @@ class SaxReader : public Json::json_sax_t {
   }
 
   bool work(double value) {
-    if (level_ != Level::one || !(value >= 0 && value <= kMostFlops)) return false;
+    if (level_ != ParseLevel::one || !(value >= 0 && value <= kMostFlops)) return false;
     if (key_ == "forward_flops") return op().forward_flops = core::Flops(value), true;
     if (key_ == "input_gradient_flops") return op().input_gradient_flops = core::Flops(value), true;
     if (key_ == "weight_gradient_flops") return op().weight_gradient_flops = core::Flops(value), true;
@@ -110,10 +115,10 @@ class SaxReader : public Json::json_sax_t {
   }
 
   bool text(std::string& value) {
-    if (level_ == Level::inputs) return draft.inputs.back().push_back(std::move(value)), true;
-    if (level_ == Level::file && key_ == "penstock") return kind_ = value == "model";
-    if (level_ == Level::file && key_ == "name") return draft.name = std::move(value), true;
-    if (level_ != Level::one) return false;
+    if (level_ == ParseLevel::inputs) return draft.inputs.back().push_back(std::move(value)), true;
+    if (level_ == ParseLevel::file && key_ == "penstock") return kind_ = value == "model";
+    if (level_ == ParseLevel::file && key_ == "name") return draft.name = std::move(value), true;
+    if (level_ != ParseLevel::one) return false;
     if (key_ == "name") return op().name = std::move(value), named_ = true;
     if (key_ == "parameters_of") return op().parameters_of = std::move(value), oldest_ = 2, true;
     return key_ == "kind" && (typed_ = known_kind(value));
@@ -127,7 +132,7 @@ class SaxReader : public Json::json_sax_t {
     }
   }
 
-  Level level_ = Level::before;
+  ParseLevel level_ = ParseLevel::before;
   std::string key_;
   Keys seen_file_, seen_op_, seen_shape_;
   bool kind_ = false;                   ///< of the file, as it must be

@@ -11,9 +11,9 @@ namespace {
 constexpr char kLabels = 3;  ///< in the inner downset, only in the outer one, in none
 
 /// Ways to label the vertices so far, distinct by the labels of those that have successors to come.
-class Labellings {
+class LabellingSet {
  public:
-  explicit Labellings(const Dag& dag) : dag_(dag), to_come_(dag.size()) {
+  explicit LabellingSet(const Dag& dag) : dag_(dag), to_come_(dag.size()) {
     for (std::size_t v = 0; v < dag.size(); ++v) to_come_[v] = dag.successors(static_cast<Vertex>(v)).size();
   }
 
@@ -65,7 +65,7 @@ class Labellings {
 }  // namespace
 
 std::optional<std::uint64_t> count_nested_downsets(const Dag& dag, std::size_t most) {
-  Labellings labellings(dag);
+  LabellingSet labellings(dag);
   for (std::size_t v = 0; v < dag.size(); ++v)
     if (!labellings.add(static_cast<Vertex>(v), most)) return std::nullopt;
   return labellings.count();

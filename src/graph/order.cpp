@@ -7,7 +7,7 @@
 namespace penstock::graph {
 namespace {
 
-enum class Mark : std::uint8_t { unseen, member, outside };
+enum class VertexMark : std::uint8_t { unseen, member, outside };
 
 /// The lexicographic successor: the last vertex that may still join joins, and all behind it leave.
 bool advance(const Dag& dag, std::vector<bool>& downset) {
@@ -25,17 +25,17 @@ bool advance(const Dag& dag, std::vector<bool>& downset) {
 }  // namespace
 
 bool is_convex(const Dag& dag, std::span<const Vertex> set) {
-  std::vector<Mark> marks(dag.size(), Mark::unseen);
-  for (Vertex v : set) marks[v] = Mark::member;
+  std::vector<VertexMark> marks(dag.size(), VertexMark::unseen);
+  for (Vertex v : set) marks[v] = VertexMark::member;
   const Vertex last = set.empty() ? 0 : *std::max_element(set.begin(), set.end());
   std::vector<Vertex> stack(set.begin(), set.end());
   while (!stack.empty()) {
     const Vertex v = stack.back();
     stack.pop_back();
     for (Vertex to : dag.successors(v)) {
-      if (marks[v] == Mark::outside && marks[to] == Mark::member) return false;
-      if (to > last || marks[to] != Mark::unseen) continue;
-      marks[to] = Mark::outside;
+      if (marks[v] == VertexMark::outside && marks[to] == VertexMark::member) return false;
+      if (to > last || marks[to] != VertexMark::unseen) continue;
+      marks[to] = VertexMark::outside;
       stack.push_back(to);
     }
   }

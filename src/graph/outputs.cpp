@@ -6,43 +6,45 @@ namespace penstock::graph {
 namespace {
 
 using core::OpId;
-using Axes = std::vector<Axis>;
+using Axes = std::vector<TensorAxis>;
 
 constexpr double kMostElements = 1e15;  ///< as of extents in files
 
 Axes image(const Window& w, std::int64_t channels) {
   for (const std::size_t axis : {0, 1})
     if (w.stride[axis] == 0) return {};
-  return {{Role::height, w.output(0)}, {Role::width, w.output(1)}, {Role::features, channels}};
+  return {{AxisRole::height, w.output(0)}, {AxisRole::width, w.output(1)}, {AxisRole::features, channels}};
 }
 
 /// Axes of what each kind makes; an extent of zero is not stated.
 struct AxesOf {
   Axes operator()(const std::monostate&) { return {}; }
-  Axes operator()(const Elements& a) { return {{Role::elements, a.elements}}; }
+  Axes operator()(const Elements& a) { return {{AxisRole::elements, a.elements}}; }
   /// Row by row.
-  Axes operator()(const auto& a) { return {{Role::rows, a.rows}, {Role::features, a.features()}}; }
-  Axes operator()(const Attention& a) { return {{Role::rows, a.queries}, {Role::features, a.hidden}}; }
+  Axes operator()(const auto& a) { return {{AxisRole::rows, a.rows}, {AxisRole::features, a.features()}}; }
+  Axes operator()(const Attention& a) {
+    return {{AxisRole::rows, a.queries}, {AxisRole::features, a.hidden}};
+  }
   Axes operator()(const Embedding& a) {
-    return {{Role::rows, a.sum ? std::min<std::int64_t>(a.lookups, 1) : a.lookups},
-            {Role::features, a.width}};
+    return {{AxisRole::rows, a.sum ? std::min<std::int64_t>(a.lookups, 1) : a.lookups},
+            {AxisRole::features, a.width}};
   }
   Axes operator()(const Convolution& a) { return image(a.window, a.out); }
   Axes operator()(const Matmul& a) {
-    return {{Role::matrices, a.batch}, {Role::rows, a.rows}, {Role::features, a.columns}};
+    return {{AxisRole::matrices, a.batch}, {AxisRole::rows, a.rows}, {AxisRole::features, a.columns}};
   }
   Axes operator()(const Norm& a) {
-    return {{Role::rows, a.channels > 0 ? a.elements / a.channels : 0}, {Role::features, a.channels}};
+    return {{AxisRole::rows, a.channels > 0 ? a.elements / a.channels : 0}, {AxisRole::features, a.channels}};
   }
-  Axes operator()(const Activation& a) { return {{Role::elements, a.elements}}; }
-  Axes operator()(const Elementwise& a) { return {{Role::elements, a.elements}}; }
+  Axes operator()(const Activation& a) { return {{AxisRole::elements, a.elements}}; }
+  Axes operator()(const Elementwise& a) { return {{AxisRole::elements, a.elements}}; }
   Axes operator()(const Pool& a) { return image(a.window, a.window.channels); }
 };
 
 /// All extents are stated, and their product can be counted.
 bool said(const Axes& axes) {
   double count = axes.empty() ? 0 : 1;
-  for (const Axis& axis : axes) count *= static_cast<double>(std::max<std::int64_t>(0, axis.extent));
+  for (const TensorAxis& axis : axes) count *= static_cast<double>(std::max<std::int64_t>(0, axis.extent));
   return count > 0 && count <= kMostElements;
 }
 
@@ -61,7 +63,7 @@ std::vector<bool> pointing_at_rows(const OpGraph& graph) {
 /// Output of the operator by its own attributes.
 Tensor stated(const Operator& op) {
   Tensor made{std::visit(AxesOf{}, op.attributes), DType::number};
-  return said(made.axes) ? made : Tensor{{{Role::elements, op.output_bytes.value()}}, DType::byte};
+  return said(made.axes) ? made : Tensor{{{AxisRole::elements, op.output_bytes.value()}}, DType::byte};
 }
 
 /// Adds what follows from the first tensor it reads.

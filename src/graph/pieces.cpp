@@ -12,18 +12,18 @@ int count_labels(const std::vector<int>& labels) {
 
 }  // namespace
 
-Piece whole_piece(const Dag& reduced, std::vector<double> weights) {
-  Piece piece{std::vector<Vertex>(reduced.size()), reduced, std::move(weights)};
+GraphPiece whole_piece(const Dag& reduced, std::vector<double> weights) {
+  GraphPiece piece{std::vector<Vertex>(reduced.size()), reduced, std::move(weights)};
   std::iota(piece.names.begin(), piece.names.end(), 0);
   return piece;
 }
 
-std::vector<Piece> split(const Piece& piece, const std::vector<int>& labels) {
-  std::vector<Piece> parts(static_cast<std::size_t>(count_labels(labels)));
+std::vector<GraphPiece> split(const GraphPiece& piece, const std::vector<int>& labels) {
+  std::vector<GraphPiece> parts(static_cast<std::size_t>(count_labels(labels)));
   std::vector<std::vector<Edge>> edges(parts.size());
   std::vector<Vertex> place(labels.size());
   for (std::size_t v = 0; v < labels.size(); ++v) {
-    Piece& part = parts[labels[v]];
+    GraphPiece& part = parts[labels[v]];
     place[v] = static_cast<Vertex>(part.names.size());
     part.names.push_back(piece.names[v]);
     part.weights.push_back(piece.weights[v]);

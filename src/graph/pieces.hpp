@@ -8,16 +8,16 @@
 namespace penstock::graph {
 
 /// A convex part of a reduced graph, with its own numbering 0..size-1 that keeps the order of numbers.
-struct Piece {
+struct GraphPiece {
   std::vector<Vertex> names;  ///< number in the whole graph, per own number; rising
   Dag dag;                    ///< without transitive edges
   std::vector<double> weights;
 };
 
-Piece whole_piece(const Dag& reduced, std::vector<double> weights);
+GraphPiece whole_piece(const Dag& reduced, std::vector<double> weights);
 
 /// Splits by label 0..k-1 per own number; the parts of a series or parallel split are convex.
-std::vector<Piece> split(const Piece& piece, const std::vector<int>& labels);
+std::vector<GraphPiece> split(const GraphPiece& piece, const std::vector<int>& labels);
 
 /// Weakly connected components, labelled in order of their smallest vertex.
 std::vector<int> component_labels(const Dag& dag);

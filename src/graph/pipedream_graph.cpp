@@ -37,9 +37,9 @@ Text trimmed(Text text) {
   return text;
 }
 
-class Reader {
+class PipedreamReader {
  public:
-  explicit Reader(const std::string& file) { graph_.file = file; }
+  explicit PipedreamReader(const std::string& file) { graph_.file = file; }
 
   PipedreamGraph read(Text text) {
     while (!text.empty()) {
@@ -57,7 +57,7 @@ class Reader {
   }
 
  private:
-  struct Link {
+  struct NodeLink {
     std::string from, to;
     int line;
   };
@@ -127,7 +127,7 @@ class Reader {
   }
 
   void resolve() {
-    for (const Link& link : links_) {
+    for (const NodeLink& link : links_) {
       line_ = link.line;
       graph_.edges.emplace_back(find(link.from), find(link.to));
       graph_.nodes[graph_.edges.back().second].source = false;
@@ -161,7 +161,7 @@ class Reader {
   }
 
   PipedreamGraph graph_;
-  std::vector<Link> links_;
+  std::vector<NodeLink> links_;
   std::unordered_map<std::string, std::size_t> number_;
   int line_ = 0;
 };
@@ -191,7 +191,7 @@ bool PipedreamGraph::is_input(std::size_t node) const {
 }
 
 PipedreamGraph parse_pipedream_graph(const std::string& text, const std::string& filename) {
-  return Reader(filename).read(text);
+  return PipedreamReader(filename).read(text);
 }
 
 PipedreamGraph load_pipedream_graph(const std::string& path) {
@@ -201,9 +201,9 @@ PipedreamGraph load_pipedream_graph(const std::string& path) {
 namespace {
 
 /// Layer that each one is part of, as idle layers join their neighbours one after the other.
-class Hosts {
+class LayerHosts {
  public:
-  explicit Hosts(const PipedreamGraph& graph)
+  explicit LayerHosts(const PipedreamGraph& graph)
       : graph_(graph), gone_(graph.nodes.size()), before_(graph.nodes.size()), after_(graph.nodes.size()) {
     for (const auto& [from, to] : graph.edges) join(from, to);
   }
@@ -270,7 +270,7 @@ class Hosts {
 }  // namespace
 
 PipedreamGraph without_idle(const PipedreamGraph& graph) {
-  return Hosts(graph).joined();
+  return LayerHosts(graph).joined();
 }
 
 OpGraph to_op_graph(const PipedreamGraph& graph, const std::string& name, std::int64_t samples) {

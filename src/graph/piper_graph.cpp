@@ -71,7 +71,7 @@ Sync read_sync(const JsonReader& reader, const RawFile& raw, const std::set<std:
   return sync;
 }
 
-struct Neighbours {
+struct NodeNeighbours {
   std::set<std::size_t> before, after;
 };
 
@@ -86,8 +86,8 @@ PiperConfiguration read_configuration(const JsonReader& reader, PiperTime unit) 
           reader.at("memoryUsageA").number(kMostBytes), reader.at("memoryUsageB").number(kMostBytes)};
 }
 
-RawDegree read_degree(const JsonReader& list, std::int64_t t, const RawFile& raw, const Neighbours& joined,
-                      PiperTime unit) {
+RawDegree read_degree(const JsonReader& list, std::int64_t t, const RawFile& raw,
+                      const NodeNeighbours& joined, PiperTime unit) {
   RawDegree out;
   out.degree.degree = static_cast<int>(t);
   for (const JsonReader& reader : list.items(2)) {
@@ -107,7 +107,7 @@ RawDegree read_degree(const JsonReader& list, std::int64_t t, const RawFile& raw
   return out;
 }
 
-std::vector<RawDegree> read_degrees(const JsonReader& node, const RawFile& raw, const Neighbours& joined,
+std::vector<RawDegree> read_degrees(const JsonReader& node, const RawFile& raw, const NodeNeighbours& joined,
                                     PiperTime unit) {
   std::map<std::int64_t, RawDegree> sorted;
   const JsonReader all = node.at("TMPCs");
@@ -122,8 +122,8 @@ std::vector<RawDegree> read_degrees(const JsonReader& node, const RawFile& raw, 
   return out;
 }
 
-std::vector<Neighbours> neighbours(const RawFile& raw) {
-  std::vector<Neighbours> out(raw.nodes.size());
+std::vector<NodeNeighbours> neighbours(const RawFile& raw) {
+  std::vector<NodeNeighbours> out(raw.nodes.size());
   for (const RawEdge& edge : raw.edges) {
     out[edge.from].after.insert(edge.to);
     out[edge.to].before.insert(edge.from);

@@ -11,7 +11,7 @@
 namespace penstock::graph {
 namespace {
 
-using Kind = SpTree::Kind;
+using NodeKind = SpTree::NodeKind;
 constexpr int kNone = -1, kStart = 0, kEnd = 1;
 
 /// Vertices as arcs between points: an edge u -> w means that arc u ends where arc w begins.
@@ -49,15 +49,15 @@ std::optional<ArcGraph> inverse_line_graph(const Dag& reduced) {
 }
 
 /// Contracts arcs until one leads from start to end, or none can be contracted. Arc numbers are tree nodes.
-class Contraction {
+class ArcContraction {
  public:
-  explicit Contraction(ArcGraph arcs)
+  explicit ArcContraction(ArcGraph arcs)
       : tail_(std::move(arcs.tail)),
         head_(std::move(arcs.head)),
         points_(static_cast<std::size_t>(arcs.points)) {
     between_.reserve(2 * tail_.size());
     for (std::size_t v = 0; v < tail_.size(); ++v)
-      tree_.nodes.push_back({Kind::leaf, static_cast<Vertex>(v), 0, 0});
+      tree_.nodes.push_back({NodeKind::leaf, static_cast<Vertex>(v), 0, 0});
   }
 
   std::optional<SpTree> run() {
@@ -74,7 +74,7 @@ class Contraction {
   }
 
  private:
-  struct Point {
+  struct ArcPoint {
     int in = 0, out = 0;            ///< arcs that end and begin here
     int in_arcs = 0, out_arcs = 0;  ///< exclusive or of their numbers: the number itself when there is one
   };
@@ -87,7 +87,7 @@ class Contraction {
     return static_cast<std::uint64_t>(tail_[arc]) << 32 | static_cast<std::uint32_t>(head_[arc]);
   }
 
-  int join(Kind kind, int first, int second) {
+  int join(NodeKind kind, int first, int second) {
     const int arc = append_node(tree_, kind, std::array{first, second});
     tail_.push_back(tail_[first]);
     head_.push_back(head_[second]);
@@ -95,8 +95,8 @@ class Contraction {
   }
 
   void count(int arc, int sign) {
-    Point& from = points_[tail_[arc]];
-    Point& to = points_[head_[arc]];
+    ArcPoint& from = points_[tail_[arc]];
+    ArcPoint& to = points_[head_[arc]];
     from.out += sign;
     from.out_arcs ^= arc;
     to.in += sign;
@@ -108,7 +108,7 @@ class Contraction {
     auto [place, fresh] = between_.try_emplace(key(arc), arc);
     if (!fresh) {
       count(place->second, -1);
-      arc = place->second = join(Kind::parallel, place->second, arc);
+      arc = place->second = join(NodeKind::parallel, place->second, arc);
     }
     count(arc, +1);
     for (int point : {tail_[arc], head_[arc]})
@@ -124,11 +124,11 @@ class Contraction {
     const int first = points_[point].in_arcs, second = points_[point].out_arcs;
     remove(first);
     remove(second);
-    add(join(Kind::series, first, second));
+    add(join(NodeKind::series, first, second));
   }
 
   std::vector<int> tail_, head_;  ///< points of each arc
-  std::vector<Point> points_;
+  std::vector<ArcPoint> points_;
   std::unordered_map<std::uint64_t, int> between_;  ///< the arc between two points
   std::vector<int> candidates_;                     ///< points that may join just two arcs
   SpTree tree_;
@@ -140,7 +140,7 @@ std::optional<SpTree> decompose(const Dag& dag) {
   core::require(dag.size() > 0, "only a graph with vertices has a tree");
   auto arcs = inverse_line_graph(transitive_reduction(dag));
   if (!arcs) return std::nullopt;
-  return Contraction(std::move(*arcs)).run();
+  return ArcContraction(std::move(*arcs)).run();
 }
 
 }  // namespace penstock::graph

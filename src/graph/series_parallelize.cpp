@@ -16,17 +16,17 @@
 namespace penstock::graph {
 namespace {
 
-using Kind = SpTree::Kind;
+using NodeKind = SpTree::NodeKind;
 
-SpTree build_tree(Piece whole, const CutSearch& search, core::StopToken stop);
+SpTree build_tree(GraphPiece whole, const CutSearch& search, core::StopToken stop);
 
 /// Tries estimated cuts to the end, without further trials below, and takes the shortest.
-std::vector<int> tried_cut(const Piece& piece, int trials, core::StopToken stop) {
+std::vector<int> tried_cut(const GraphPiece& piece, int trials, core::StopToken stop) {
   std::vector<int> best;
   double best_length = std::numeric_limits<double>::infinity();
   for (auto& labels : estimated_cuts(piece, trials)) {
     double length = 0;
-    for (Piece& part : split(piece, labels)) {
+    for (GraphPiece& part : split(piece, labels)) {
       const std::vector<double> weights = part.weights;
       std::iota(part.names.begin(), part.names.end(), 0);
       length += critical_length(build_tree(std::move(part), {0, 0}, stop), weights);
@@ -38,7 +38,7 @@ std::vector<int> tried_cut(const Piece& piece, int trials, core::StopToken stop)
   return best;
 }
 
-std::vector<int> choose_cut(const Piece& piece, const CutSearch& search, core::StopToken stop) {
+std::vector<int> choose_cut(const GraphPiece& piece, const CutSearch& search, core::StopToken stop) {
   if (auto exact = exact_cut(piece, search.exact_cuts)) return *exact;
   if (search.trials > 0) return tried_cut(piece, search.trials, stop);
   return estimated_cuts(piece, 1).front();
@@ -51,7 +51,8 @@ bool splits(const std::vector<int>& labels) {
 /// A tree in the making: nodes are numbered before their pieces are taken apart, so depth costs no stack.
 class TreeBuilder {
  public:
-  TreeBuilder(Piece whole, const CutSearch& search, core::StopToken stop) : search_(search), stop_(stop) {
+  TreeBuilder(GraphPiece whole, const CutSearch& search, core::StopToken stop)
+      : search_(search), stop_(stop) {
     add(std::move(whole));
   }
 
@@ -65,21 +66,21 @@ class TreeBuilder {
   }
 
  private:
-  int add(Piece piece) {
+  int add(GraphPiece piece) {
     const auto node = static_cast<int>(tree_.nodes.size());
-    tree_.nodes.push_back({Kind::leaf, piece.names.front(), 0, 0});
+    tree_.nodes.push_back({NodeKind::leaf, piece.names.front(), 0, 0});
     if (piece.names.size() > 1) open_.emplace_back(node, std::move(piece));
     return node;
   }
 
-  void take_apart(int node, const Piece& piece) {
+  void take_apart(int node, const GraphPiece& piece) {
     stop_.check();
     std::vector<int> labels = component_labels(piece.dag);
-    const Kind kind = splits(labels) ? Kind::parallel : Kind::series;
+    const NodeKind kind = splits(labels) ? NodeKind::parallel : NodeKind::series;
     if (!splits(labels)) labels = series_labels(piece.dag);
     if (!splits(labels)) labels = choose_cut(piece, search_, stop_);
     std::vector<int> below;
-    for (Piece& part : split(piece, labels)) below.push_back(add(std::move(part)));
+    for (GraphPiece& part : split(piece, labels)) below.push_back(add(std::move(part)));
     tree_.nodes[node] = {kind, -1, static_cast<int>(tree_.children.size()), static_cast<int>(below.size())};
     tree_.children.insert(tree_.children.end(), below.begin(), below.end());
   }
@@ -87,10 +88,10 @@ class TreeBuilder {
   CutSearch search_;
   core::StopToken stop_;
   SpTree tree_;
-  std::vector<std::pair<int, Piece>> open_;  ///< nodes still drawn as leaves, and their pieces
+  std::vector<std::pair<int, GraphPiece>> open_;  ///< nodes still drawn as leaves, and their pieces
 };
 
-SpTree build_tree(Piece whole, const CutSearch& search, core::StopToken stop) {
+SpTree build_tree(GraphPiece whole, const CutSearch& search, core::StopToken stop) {
   return TreeBuilder(std::move(whole), search, stop).run();
 }
 
@@ -123,7 +124,7 @@ SpResult make_series_parallel(const Dag& dag, std::span<const double> weights, c
     std::iota(result.order.begin(), result.order.end(), 0);
     return result;
   }
-  Piece whole = whole_piece(transitive_reduction(dag), {weights.begin(), weights.end()});
+  GraphPiece whole = whole_piece(transitive_reduction(dag), {weights.begin(), weights.end()});
   result.tree = tidied(build_tree(std::move(whole), search, stop));
   result.critical_path_after = critical_length(result.tree, weights);
   add_order(dag, result);

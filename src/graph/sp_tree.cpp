@@ -5,7 +5,7 @@
 namespace penstock::graph {
 namespace {
 
-using Kind = SpTree::Kind;
+using NodeKind = SpTree::NodeKind;
 
 /// Every node below the root, parents before children, left before right.
 std::vector<int> preorder(const SpTree& tree, int root) {
@@ -59,16 +59,16 @@ std::vector<Vertex> ends_of(const SpTree& tree, int top, bool first) {
     const int i = stack.back();
     stack.pop_back();
     const auto below = tree.children_of(i);
-    if (tree.node(i).kind == Kind::leaf) ends.push_back(tree.node(i).vertex);
-    if (tree.node(i).kind == Kind::series) stack.push_back(first ? below.front() : below.back());
-    if (tree.node(i).kind == Kind::parallel) stack.insert(stack.end(), below.begin(), below.end());
+    if (tree.node(i).kind == NodeKind::leaf) ends.push_back(tree.node(i).vertex);
+    if (tree.node(i).kind == NodeKind::series) stack.push_back(first ? below.front() : below.back());
+    if (tree.node(i).kind == NodeKind::parallel) stack.insert(stack.end(), below.begin(), below.end());
   }
   return ends;
 }
 
 }  // namespace
 
-int append_node(SpTree& tree, Kind kind, std::span<const int> children) {
+int append_node(SpTree& tree, NodeKind kind, std::span<const int> children) {
   tree.nodes.push_back({kind, -1, static_cast<int>(tree.children.size()), static_cast<int>(children.size())});
   tree.children.insert(tree.children.end(), children.begin(), children.end());
   return static_cast<int>(tree.nodes.size()) - 1;
@@ -79,11 +79,11 @@ SpTree tidied(const SpTree& rough) {
   SpTree out;
   std::vector<int> origin{skip_single_children(rough, rough.root)};  // the rough node behind each new one
   for (std::size_t i = 0; i < origin.size(); ++i) {
-    const SpTree::Node& from = rough.node(origin[i]);
+    const SpTree::TreeNode& from = rough.node(origin[i]);
     out.nodes.push_back({from.kind, from.vertex, static_cast<int>(out.children.size()), 0});
-    if (from.kind == Kind::leaf) continue;
+    if (from.kind == NodeKind::leaf) continue;
     std::vector<int> parts = parts_of(rough, origin[i]);
-    if (from.kind == Kind::parallel)
+    if (from.kind == NodeKind::parallel)
       std::sort(parts.begin(), parts.end(), [&](int a, int b) { return smallest[a] < smallest[b]; });
     out.nodes.back().child_count = static_cast<int>(parts.size());
     for (int part : parts) {
@@ -97,14 +97,14 @@ SpTree tidied(const SpTree& rough) {
 std::vector<Vertex> SpTree::leaves(int i) const {
   std::vector<Vertex> out;
   for (int below : preorder(*this, i))
-    if (node(below).kind == Kind::leaf) out.push_back(node(below).vertex);
+    if (node(below).kind == NodeKind::leaf) out.push_back(node(below).vertex);
   return out;
 }
 
 std::vector<Edge> covering_edges(const SpTree& tree) {
   std::vector<Edge> edges;
   for (int i = 0; static_cast<std::size_t>(i) < tree.nodes.size(); ++i) {
-    if (tree.node(i).kind != Kind::series) continue;
+    if (tree.node(i).kind != NodeKind::series) continue;
     const auto parts = tree.children_of(i);
     for (std::size_t k = 1; k < parts.size(); ++k) {
       const std::vector<Vertex> below = ends_of(tree, parts[k], true);
@@ -119,10 +119,10 @@ std::vector<Edge> covering_edges(const SpTree& tree) {
 double critical_length(const SpTree& tree, std::span<const double> weights) {
   std::vector<double> length(tree.nodes.size());
   for (auto i = static_cast<int>(length.size()) - 1; i >= 0; --i) {  // children come behind their parents
-    if (tree.node(i).kind == Kind::leaf) length[i] = weights[tree.node(i).vertex];
+    if (tree.node(i).kind == NodeKind::leaf) length[i] = weights[tree.node(i).vertex];
     for (int child : tree.children_of(i))
-      length[i] =
-          tree.node(i).kind == Kind::series ? length[i] + length[child] : std::max(length[i], length[child]);
+      length[i] = tree.node(i).kind == NodeKind::series ? length[i] + length[child]
+                                                        : std::max(length[i], length[child]);
   }
   return length[tree.root];
 }

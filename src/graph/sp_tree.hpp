@@ -8,7 +8,7 @@
 namespace penstock::graph {
 
 /// Appends an inner node over the given ones and returns its number. Parents may come after children here.
-int append_node(SpTree& tree, SpTree::Kind kind, std::span<const int> children);
+int append_node(SpTree& tree, SpTree::NodeKind kind, std::span<const int> children);
 
 /// The canonical form `decompose` promises: merges a node into a parent of its kind, orders parallel children
 /// by smallest vertex, renumbers so that parents come before children. A node over one child vanishes.

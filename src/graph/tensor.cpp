@@ -11,13 +11,13 @@ constexpr std::int64_t kIndexBytes = 8;
 
 }  // namespace
 
-std::string_view name(Role role) {
+std::string_view name(AxisRole role) {
   return kRoleNames[static_cast<std::size_t>(role)];
 }
 
 std::int64_t Tensor::count() const {
   std::int64_t count = 1;
-  for (const Axis& axis : axes) count *= axis.extent;
+  for (const TensorAxis& axis : axes) count *= axis.extent;
   return count;
 }
 

@@ -32,7 +32,7 @@ class LabelSearch {
   }
 
  private:
-  struct Frame {
+  struct VertexFrame {
     Vertex vertex;
     std::size_t next;  ///< successors already followed
   };
@@ -63,7 +63,7 @@ class LabelSearch {
   bool reversed_;
   int entries_ = 0;
   int rank_;
-  std::vector<Frame> stack_;
+  std::vector<VertexFrame> stack_;
   SearchLabels labels_;
 };
 

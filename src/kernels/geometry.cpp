@@ -54,7 +54,7 @@ void check_window(const Operator& op, const Window& w, const char* channels) {
 
 }  // namespace
 
-float Attention::scale() const {
+float AttentionShape::scale() const {
   return static_cast<float>(1 / std::sqrt(static_cast<double>(head())));
 }
 
@@ -86,7 +86,7 @@ Pool pool(const Operator& op) {
   return p;
 }
 
-Norm norm(const Operator& op) {
+NormShape norm(const Operator& op) {
   const auto& n = as<graph::Norm>(op);
   refuse(op, "rms", n.form == graph::NormForm::rms);
   const std::int64_t elements = in_range(op, "elements", n.elements);
@@ -114,7 +114,7 @@ Elementwise elementwise(const Operator& op) {
   return e;
 }
 
-Attention attention(const Operator& op) {
+AttentionShape attention(const Operator& op) {
   const auto& a = as<graph::Attention>(op);
   refuse(op, "rotary", a.rotary);
   refuse(op, "dropout", a.dropout);
@@ -137,7 +137,7 @@ Attention attention(const Operator& op) {
           a.bias && !a.partial};
 }
 
-Embedding embedding(const Operator& op) {
+EmbeddingShape embedding(const Operator& op) {
   const auto& e = as<graph::Embedding>(op);
   check(op, {{"lookups", e.lookups}, {"rows", e.rows}, {"width", e.width}});
   const std::int64_t table = e.table == 0 ? e.rows : in_range(op, "table", e.table);

@@ -13,7 +13,7 @@ using graph::Activation, graph::Concat, graph::Convolution, graph::Elementwise, 
 using Product = graph::Matmul;
 
 /// Norm over each row or, for `batch`, over all rows of all samples, per channel.
-struct Norm {
+struct NormShape {
   std::int64_t rows, channels;
   bool batch;
 };
@@ -21,7 +21,7 @@ struct Norm {
 /// Softmax of scaled scores, without mask. Queries, keys and values are projected to `inner`, their result
 /// back to `hidden`. A subset of the heads of a larger attention has a smaller `inner`, and leaves the last
 /// bias to others.
-struct Attention {
+struct AttentionShape {
   std::int64_t queries, keys, hidden, heads, key_width, value_width, inner;
   bool bias, last_bias;
   std::int64_t head() const { return inner / heads; }
@@ -29,7 +29,7 @@ struct Attention {
 };
 
 /// `rows` of a table of `table` rows, from `first` on: looking up another row gives zeros.
-struct Embedding {
+struct EmbeddingShape {
   std::int64_t lookups, rows, width, first, table;
   bool sum;
 };
@@ -40,12 +40,12 @@ Linear linear(const graph::Operator& op);
 Product matmul(const graph::Operator& op);
 Convolution convolution(const graph::Operator& op);
 Pool pool(const graph::Operator& op);
-Norm norm(const graph::Operator& op);
+NormShape norm(const graph::Operator& op);
 Softmax softmax(const graph::Operator& op);
 Activation activation(const graph::Operator& op);
 Elementwise elementwise(const graph::Operator& op);
-Attention attention(const graph::Operator& op);
-Embedding embedding(const graph::Operator& op);
+AttentionShape attention(const graph::Operator& op);
+EmbeddingShape embedding(const graph::Operator& op);
 Concat concat(const graph::Operator& op);
 Experts experts(const graph::Operator& op);
 

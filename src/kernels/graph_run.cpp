@@ -14,11 +14,11 @@ using graph::OpKind;
 namespace {
 
 /// An addition that completes a gradient.
-struct Addition {
+struct GradientAddition {
   Buffer *to, *term;
 };
 
-struct Node {
+struct OperatorNode {
   std::unique_ptr<Kernel> kernel;  ///< null: an input, or a view of a whole tensor
   /// A view of a tensor's leading part. The kernel joins it with the rest: its input gradient splits the
   /// tensor, and its forward pass pads the view's gradient with zeros.
@@ -28,10 +28,10 @@ struct Node {
   std::vector<OpId> sources;  ///< [input slot]
   Buffer* output = nullptr;
   Buffer* output_gradient = nullptr;
-  std::vector<Addition> additions;            ///< after the input gradient
-  std::vector<Addition> parameter_additions;  ///< after the weight gradient
-  bool weighs = false;                        ///< it has parameters that train
-  bool trains = false;                        ///< it weighs, or one above it
+  std::vector<GradientAddition> additions;            ///< after the input gradient
+  std::vector<GradientAddition> parameter_additions;  ///< after the weight gradient
+  bool weighs = false;                                ///< it has parameters that train
+  bool trains = false;                                ///< it weighs, or one above it
   bool passes_on = false;  ///< tensors above it train, or the weight gradient needs the results of this pass
 };
 
@@ -52,8 +52,8 @@ struct GraphRun::Parts {
     for (std::size_t v = g.size(); v-- > 0;) go_up(OpId(v));
   }
 
-  Node& node(OpId id) { return nodes[id.index()]; }
-  const Wire& wire_of(OpId id) const { return wires[id.index()]; }
+  OperatorNode& node(OpId id) { return nodes[id.index()]; }
+  const OperatorWiring& wire_of(OpId id) const { return wires[id.index()]; }
 
   Buffer* make(Element element, std::int64_t count) {
     return buffers.emplace_back(backend.allocate(element, count)).get();
@@ -72,20 +72,20 @@ struct GraphRun::Parts {
   void add_parameters(OpId id);
 
   void go_up(OpId id);
-  void share_gradient(Node& view);
-  void join_gradient(Node& view);
-  void gradients_of_inputs(Node& n);
-  void gradients_of_parameters(Node& n);
-  Buffer* place(OpId source, std::vector<Addition>& additions);
+  void share_gradient(OperatorNode& view);
+  void join_gradient(OperatorNode& view);
+  void gradients_of_inputs(OperatorNode& n);
+  void gradients_of_parameters(OperatorNode& n);
+  Buffer* place(OpId source, std::vector<GradientAddition>& additions);
 
   Backend& backend;
   const graph::OpGraph& graph;
   std::int64_t samples;
   Precision precision;
   std::uint64_t seed;
-  std::vector<Wire> wires;
+  std::vector<OperatorWiring> wires;
   std::vector<std::unique_ptr<Buffer>> buffers;
-  std::vector<Node> nodes;
+  std::vector<OperatorNode> nodes;
   std::map<const Buffer*, Buffer*> gradient_of;  ///< [parameter]
   std::vector<Buffer*> tables;                   ///< gradients that are added to
 };
@@ -112,7 +112,7 @@ void GraphRun::Parts::add_input(OpId id) {
 }
 
 void GraphRun::Parts::add_view(OpId id) {
-  Node& view = node(id);
+  OperatorNode& view = node(id);
   Buffer* whole = node(view.sources[0]).output;
   const std::int64_t leading = wire_of(id).made.count, all = whole->count() / samples;
   if (leading == all) {
@@ -128,9 +128,9 @@ void GraphRun::Parts::add_view(OpId id) {
 }
 
 void GraphRun::Parts::add_kernel(OpId id) {
-  Node& n = node(id);
+  OperatorNode& n = node(id);
   n.kernel = backend.make_kernel(graph.op(id), samples, precision);
-  const Slots& slots = n.kernel->slots();
+  const KernelSlots& slots = n.kernel->slots();
   for (const OpId source : n.sources) n.operands.inputs.push_back(node(source).output);
   for (const Slot& slot : slots.saved) n.operands.saved.push_back(make(slot));
   for (const Slot& slot : slots.handed) n.operands.handed.push_back(make(slot));
@@ -140,7 +140,7 @@ void GraphRun::Parts::add_kernel(OpId id) {
 }
 
 void GraphRun::Parts::add_parameters(OpId id) {
-  Node& n = node(id);
+  OperatorNode& n = node(id);
   const auto& slots = n.kernel->slots().parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const ParameterRef owner = wire_of(id).parameters[i].owner;
@@ -150,16 +150,16 @@ void GraphRun::Parts::add_parameters(OpId id) {
 }
 
 /// Target for the gradient of a tensor: the first pass writes the gradient itself.
-Buffer* GraphRun::Parts::place(OpId source, std::vector<Addition>& additions) {
-  Node& n = node(source);
+Buffer* GraphRun::Parts::place(OpId source, std::vector<GradientAddition>& additions) {
+  OperatorNode& n = node(source);
   if (!n.trains) return like(*n.output);
   if (n.output_gradient == nullptr) return n.output_gradient = like(*n.output);
-  return additions.emplace_back(Addition{n.output_gradient, like(*n.output)}).term;
+  return additions.emplace_back(GradientAddition{n.output_gradient, like(*n.output)}).term;
 }
 
 /// Goes up one operator. Unread outputs get a random gradient.
 void GraphRun::Parts::go_up(OpId id) {
-  Node& n = node(id);
+  OperatorNode& n = node(id);
   if (!n.trains) return;
   if (n.output_gradient == nullptr) n.output_gradient = random(like(*n.output), -1, 1);
   if (is_view(graph.op(id))) return n.part ? join_gradient(n) : share_gradient(n);
@@ -168,22 +168,22 @@ void GraphRun::Parts::go_up(OpId id) {
   if (n.weighs) gradients_of_parameters(n);
 }
 
-void GraphRun::Parts::share_gradient(Node& view) {
-  Node& shown = node(view.sources[0]);
+void GraphRun::Parts::share_gradient(OperatorNode& view) {
+  OperatorNode& shown = node(view.sources[0]);
   if (shown.output_gradient == nullptr)
     shown.output_gradient = view.output_gradient;
   else
     view.additions.push_back({shown.output_gradient, view.output_gradient});
 }
 
-void GraphRun::Parts::join_gradient(Node& view) {
+void GraphRun::Parts::join_gradient(OperatorNode& view) {
   Buffer* zeros = make(view.kernel->slots().inputs[1]);
   write_random(backend, *zeros, 0, 0, 0);
   view.joined.inputs = {view.output_gradient, zeros};
   view.joined.output = place(view.sources[0], view.additions);
 }
 
-void GraphRun::Parts::gradients_of_inputs(Node& n) {
+void GraphRun::Parts::gradients_of_inputs(OperatorNode& n) {
   for (std::size_t i = 0; i < n.sources.size(); ++i) {
     const bool pointer = n.kernel->slots().inputs[i].element == Element::int64;
     const bool wanted = n.passes_on && !pointer;
@@ -192,7 +192,7 @@ void GraphRun::Parts::gradients_of_inputs(Node& n) {
 }
 
 /// Shared parameters have one gradient: the first pass writes it, others add to it.
-void GraphRun::Parts::gradients_of_parameters(Node& n) {
+void GraphRun::Parts::gradients_of_parameters(OperatorNode& n) {
   const auto& slots = n.kernel->slots().parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     Buffer*& gradient = gradient_of[n.operands.parameters[i]];
@@ -201,7 +201,8 @@ void GraphRun::Parts::gradients_of_parameters(Node& n) {
     if (slots[i].added) tables.push_back(gradient);
     const bool direct = first || slots[i].added;
     n.operands.parameter_gradients.push_back(
-        direct ? gradient : n.parameter_additions.emplace_back(Addition{gradient, make(slots[i])}).term);
+        direct ? gradient
+               : n.parameter_additions.emplace_back(GradientAddition{gradient, make(slots[i])}).term);
   }
 }
 
@@ -212,7 +213,7 @@ GraphRun::GraphRun(Backend& backend, const graph::OpGraph& graph, std::int64_t s
 GraphRun::~GraphRun() = default;
 
 bool GraphRun::runs(OpId id, graph::Pass pass) const {
-  const Node& n = parts_->node(id);
+  const OperatorNode& n = parts_->node(id);
   if (n.kernel == nullptr) return pass == graph::Pass::input_gradient && !n.additions.empty();
   if (n.part) return pass == graph::Pass::forward || (pass == graph::Pass::input_gradient && n.trains);
   if (!n.kernel->has(pass)) return false;
@@ -220,14 +221,15 @@ bool GraphRun::runs(OpId id, graph::Pass pass) const {
 }
 
 void GraphRun::run(OpId id, graph::Pass pass, Stream& stream) {
-  Node& n = parts_->node(id);
+  OperatorNode& n = parts_->node(id);
   if (n.part)
     pass == graph::Pass::forward ? n.kernel->run(graph::Pass::input_gradient, n.operands, stream)
                                  : n.kernel->run(graph::Pass::forward, n.joined, stream);
   else if (n.kernel != nullptr)
     n.kernel->run(pass, n.operands, stream);
   if (pass == graph::Pass::forward) return;
-  for (const Addition& sum : pass == graph::Pass::input_gradient ? n.additions : n.parameter_additions)
+  for (const GradientAddition& sum :
+       pass == graph::Pass::input_gradient ? n.additions : n.parameter_additions)
     parts_->backend.add(*sum.to, *sum.term, stream);
 }
 

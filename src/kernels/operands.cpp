@@ -16,7 +16,7 @@ using Extents = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMostSamples = 1 << 20, kMostElements = std::int64_t{1} << 40;
 
-struct Maker {
+struct SlotMaker {
   std::int64_t samples;
   Element element;
   Slot of(const char* name, Extents shape) const { return {name, std::move(shape), element}; }
@@ -26,17 +26,17 @@ struct Maker {
   }
 };
 
-Slots dense(const Maker& make, const Linear& l) {
-  Slots s{{make.batch("x", {l.rows, l.in})},
-          {make.of("weights", {l.out, l.in})},
-          make.batch("y", {l.rows, l.out}),
-          {},
-          {}};
+KernelSlots dense(const SlotMaker& make, const Linear& l) {
+  KernelSlots s{{make.batch("x", {l.rows, l.in})},
+                {make.of("weights", {l.out, l.in})},
+                make.batch("y", {l.rows, l.out}),
+                {},
+                {}};
   if (l.bias) s.parameters.push_back(make.of("bias", {l.out}));
   return s;
 }
 
-Slots product(const Maker& make, const Product& p) {
+KernelSlots product(const SlotMaker& make, const Product& p) {
   return {{make.batch("a", {p.batch, p.rows, p.inner}), make.batch("b", {p.batch, p.inner, p.columns})},
           {},
           make.batch("y", {p.batch, p.rows, p.columns}),
@@ -44,7 +44,7 @@ Slots product(const Maker& make, const Product& p) {
           {}};
 }
 
-Slots slide(const Maker& make, const Window& w, std::int64_t channels) {
+KernelSlots slide(const SlotMaker& make, const Window& w, std::int64_t channels) {
   return {{make.batch("x", {w.image[0], w.image[1], w.channels})},
           {},
           make.batch("y", {w.output(0), w.output(1), channels}),
@@ -52,14 +52,14 @@ Slots slide(const Maker& make, const Window& w, std::int64_t channels) {
           {}};
 }
 
-Slots convolve(const Maker& make, const Convolution& c) {
-  Slots s = slide(make, c.window, c.out);
+KernelSlots convolve(const SlotMaker& make, const Convolution& c) {
+  KernelSlots s = slide(make, c.window, c.out);
   s.parameters = {make.of("weights", {c.out, c.window.kernel[0], c.window.kernel[1], c.window.channels})};
   if (c.bias) s.parameters.push_back(make.of("bias", {c.out}));
   return s;
 }
 
-Slots normalise(const Maker& make, const Norm& n) {
+KernelSlots normalise(const SlotMaker& make, const NormShape& n) {
   return {{make.batch("x", {n.rows, n.channels})},
           {{"scale", {n.channels}, Element::fp32}, {"shift", {n.channels}, Element::fp32}},
           make.batch("y", {n.rows, n.channels}),
@@ -67,8 +67,8 @@ Slots normalise(const Maker& make, const Norm& n) {
           {}};
 }
 
-Slots attend(const Maker& make, const Attention& a) {
-  Slots s{
+KernelSlots attend(const SlotMaker& make, const AttentionShape& a) {
+  KernelSlots s{
       {make.batch("query", {a.queries, a.hidden}), make.batch("key", {a.keys, a.key_width}),
        make.batch("value", {a.keys, a.value_width})},
       {make.of("query_weights", {a.inner, a.hidden}), make.of("key_weights", {a.inner, a.key_width}),
@@ -83,15 +83,15 @@ Slots attend(const Maker& make, const Attention& a) {
   return s;
 }
 
-Slots look_up(const Maker& make, const Embedding& e) {
+KernelSlots look_up(const SlotMaker& make, const EmbeddingShape& e) {
   Slot rows = make.batch("rows", {e.lookups}), table = make.of("table", {e.rows, e.width});
   rows.element = Element::int64;
   table.added = true;
   return {{rows}, {table}, make.batch("y", e.sum ? Extents{e.width} : Extents{e.lookups, e.width}), {}, {}};
 }
 
-Slots join(const Maker& make, const Concat& c) {
-  Slots s;
+KernelSlots join(const SlotMaker& make, const Concat& c) {
+  KernelSlots s;
   std::int64_t width = 0;
   for (const std::int64_t part : c.widths) {
     s.inputs.push_back(make.batch("part", {c.rows, part}));
@@ -102,12 +102,12 @@ Slots join(const Maker& make, const Concat& c) {
 }
 
 /// Slots of a mixture. Experts' matrices are stored one after the other, all gates first.
-Slots mix(const Maker& make, const Experts& e) {
-  Slots s{{make.batch("x", {e.rows, e.hidden}), make.batch("probabilities", {e.rows, e.experts})},
-          {},
-          make.batch("y", {e.rows, e.hidden}),
-          {},
-          {}};
+KernelSlots mix(const SlotMaker& make, const Experts& e) {
+  KernelSlots s{{make.batch("x", {e.rows, e.hidden}), make.batch("probabilities", {e.rows, e.experts})},
+                {},
+                make.batch("y", {e.rows, e.hidden}),
+                {},
+                {}};
   if (e.gated) s.parameters.push_back(make.of("gate", {e.experts * e.inner, e.hidden}));
   s.parameters.push_back(make.of("up", {e.experts * e.inner, e.hidden}));
   s.parameters.push_back(make.of("down", {e.experts * e.hidden, e.inner}));
@@ -115,11 +115,11 @@ Slots mix(const Maker& make, const Experts& e) {
 }
 
 /// `terms` tensors of one shape, and an output of that shape.
-Slots alike(const Maker& make, const Extents& shape, std::int64_t terms = 1) {
+KernelSlots alike(const SlotMaker& make, const Extents& shape, std::int64_t terms = 1) {
   return {{static_cast<std::size_t>(terms), make.batch("x", shape)}, {}, make.batch("y", shape), {}, {}};
 }
 
-Slots by_kind(const Maker& make, const Operator& op) {
+KernelSlots by_kind(const SlotMaker& make, const Operator& op) {
   switch (op.kind) {
     case OpKind::linear:
       return dense(make, linear(op));
@@ -179,21 +179,21 @@ void check_gradients(const std::vector<Slot>& slots, const std::vector<Buffer*>&
 
 }  // namespace
 
-Slots slots_of(const Operator& op, std::int64_t samples, Precision precision) {
+KernelSlots slots_of(const Operator& op, std::int64_t samples, Precision precision) {
   if (samples < 1 || samples > kMostSamples)
     throw core::BadInput(
         fmt::format("operator '{}': {} samples are not from 1 to {}", op.name, samples, kMostSamples));
-  Slots slots = by_kind({samples, storage(precision)}, op);
+  KernelSlots slots = by_kind({samples, storage(precision)}, op);
   for (const Slot& slot : slots.inputs) check_size(op, slot);
   for (const Slot& slot : slots.parameters) check_size(op, slot);
   check_size(op, slots.output);
   return slots;
 }
 
-Slots core_slots_of(const graph::Operator& op, std::int64_t samples, Precision precision) {
+KernelSlots core_slots_of(const graph::Operator& op, std::int64_t samples, Precision precision) {
   slots_of(op, samples, precision);  // throws if invalid
-  const Attention a = attention(op);
-  const Maker make{samples, storage(precision)};
+  const AttentionShape a = attention(op);
+  const SlotMaker make{samples, storage(precision)};
   return {{make.batch("query", {a.queries, a.inner}), make.batch("key", {a.keys, a.inner}),
            make.batch("value", {a.keys, a.inner})},
           {},
@@ -202,13 +202,13 @@ Slots core_slots_of(const graph::Operator& op, std::int64_t samples, Precision p
           {}};
 }
 
-bool has_pass(const Slots& slots, graph::Pass pass) {
+bool has_pass(const KernelSlots& slots, graph::Pass pass) {
   if (pass == graph::Pass::weight_gradient) return !slots.parameters.empty();
   return pass == graph::Pass::forward ||
          std::ranges::any_of(slots.inputs, [](const Slot& slot) { return slot.element != Element::int64; });
 }
 
-void check(const Slots& slots, graph::Pass pass, const Operands& operands) {
+void check(const KernelSlots& slots, graph::Pass pass, const Operands& operands) {
   core::require(has_pass(slots, pass), "a kernel has the pass it is asked to run");
   check(slots.inputs, operands.inputs);
   core::require(fits(slots.output, operands.output), "a buffer fits the output");

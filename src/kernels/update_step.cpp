@@ -5,7 +5,7 @@
 namespace penstock::kernels {
 
 std::vector<Slot> update_state(const UpdateRule& rule, std::int64_t count, Element element) {
-  using Kind = UpdateRule::Kind;
+  using Kind = UpdateRule::RuleKind;
   std::vector<Slot> state;
   if (rule.kind != Kind::sgd) state.push_back({"moment", {count}, Element::fp32});
   if (rule.kind == Kind::adam) state.push_back({"variance", {count}, Element::fp32});

@@ -17,7 +17,7 @@ struct UpdateArrays {
   float *moment, *variance, *master;
 };
 
-/// State of `count` parameters, as Update::state.
+/// State of `count` parameters, as OptimizerStep::state.
 std::vector<Slot> update_state(const UpdateRule& rule, std::int64_t count, Element element);
 
 /// Throws an internal error if a buffer does not fit `slots`, the result of update_state, or if `step` < 1.
@@ -36,11 +36,11 @@ struct UpdateStep {
     return static_cast<float>(1 / (1 - std::pow(double{beta}, static_cast<double>(t))));
   }
   /// Parameter i after the step; changes its moment and variance if the rule has them.
-  template <UpdateRule::Kind kind>
+  template <UpdateRule::RuleKind kind>
   PENSTOCK_BOTH float next(float w, float g, const UpdateArrays& a, std::int64_t i) const {
-    if constexpr (kind == UpdateRule::Kind::sgd)
+    if constexpr (kind == UpdateRule::RuleKind::sgd)
       return w - rule.rate * g;
-    else if constexpr (kind == UpdateRule::Kind::momentum)
+    else if constexpr (kind == UpdateRule::RuleKind::momentum)
       return w - rule.rate * (a.moment[i] = rule.momentum * a.moment[i] + g);
     else {
       a.moment[i] = rule.beta1 * a.moment[i] + (1 - rule.beta1) * g;
@@ -52,8 +52,8 @@ struct UpdateStep {
 
 /// Calls sweep(kind), with the kind of the rule as a constant.
 template <class Sweep>
-void with_kind(UpdateRule::Kind kind, const Sweep& sweep) {
-  using Kind = UpdateRule::Kind;
+void with_kind(UpdateRule::RuleKind kind, const Sweep& sweep) {
+  using Kind = UpdateRule::RuleKind;
   switch (kind) {
     case Kind::sgd:
       return sweep(std::integral_constant<Kind, Kind::sgd>());

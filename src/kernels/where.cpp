@@ -2,25 +2,25 @@
 
 namespace penstock::kernels {
 
-Buffer* find(const Operands& operands, Where where) {
+Buffer* find(const Operands& operands, TensorLocation where) {
   switch (where.role) {
-    case Where::Role::input:
+    case TensorLocation::OperandRole::input:
       return operands.inputs[where.index];
-    case Where::Role::parameter:
+    case TensorLocation::OperandRole::parameter:
       return operands.parameters[where.index];
-    case Where::Role::saved:
+    case TensorLocation::OperandRole::saved:
       return operands.saved[where.index];
-    case Where::Role::handed:
+    case TensorLocation::OperandRole::handed:
       return operands.handed[where.index];
-    case Where::Role::output:
+    case TensorLocation::OperandRole::output:
       return operands.output;
-    case Where::Role::input_gradient:
+    case TensorLocation::OperandRole::input_gradient:
       return operands.input_gradients[where.index];
-    case Where::Role::parameter_gradient:
+    case TensorLocation::OperandRole::parameter_gradient:
       return operands.parameter_gradients[where.index];
-    case Where::Role::output_gradient:
+    case TensorLocation::OperandRole::output_gradient:
       return operands.output_gradient;
-    case Where::Role::scratch:
+    case TensorLocation::OperandRole::scratch:
       break;
   }
   return nullptr;

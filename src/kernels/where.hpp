@@ -9,8 +9,8 @@
 namespace penstock::kernels {
 
 /// Location of a tensor: among the operands, or in the program's memory.
-struct Where {
-  enum class Role : std::uint8_t {
+struct TensorLocation {
+  enum class OperandRole : std::uint8_t {
     input,
     parameter,
     saved,
@@ -21,32 +21,32 @@ struct Where {
     output_gradient,
     scratch
   };
-  Role role;
+  OperandRole role;
   std::size_t index = 0;
 };
 
-inline Where input(std::size_t i) {
-  return {Where::Role::input, i};
+inline TensorLocation input(std::size_t i) {
+  return {TensorLocation::OperandRole::input, i};
 }
-inline Where parameter(std::size_t i) {
-  return {Where::Role::parameter, i};
+inline TensorLocation parameter(std::size_t i) {
+  return {TensorLocation::OperandRole::parameter, i};
 }
-inline Where saved(std::size_t i) {
-  return {Where::Role::saved, i};
+inline TensorLocation saved(std::size_t i) {
+  return {TensorLocation::OperandRole::saved, i};
 }
-inline Where handed(std::size_t i) {
-  return {Where::Role::handed, i};
+inline TensorLocation handed(std::size_t i) {
+  return {TensorLocation::OperandRole::handed, i};
 }
-inline Where input_gradient(std::size_t i) {
-  return {Where::Role::input_gradient, i};
+inline TensorLocation input_gradient(std::size_t i) {
+  return {TensorLocation::OperandRole::input_gradient, i};
 }
-inline Where parameter_gradient(std::size_t i) {
-  return {Where::Role::parameter_gradient, i};
+inline TensorLocation parameter_gradient(std::size_t i) {
+  return {TensorLocation::OperandRole::parameter_gradient, i};
 }
-inline constexpr Where kOutput{Where::Role::output};
-inline constexpr Where kOutputGradient{Where::Role::output_gradient};
+inline constexpr TensorLocation kOutput{TensorLocation::OperandRole::output};
+inline constexpr TensorLocation kOutputGradient{TensorLocation::OperandRole::output_gradient};
 
 /// Operand of that name; null for scratch.
-Buffer* find(const Operands& operands, Where where);
+Buffer* find(const Operands& operands, TensorLocation where);
 
 }  // namespace penstock::kernels

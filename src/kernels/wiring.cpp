@@ -20,25 +20,25 @@ using graph::Vertex;
 namespace {
 
 /// Tensor of an input or a view.
-Made made_by(const graph::OpGraph& graph, OpId id, Precision precision) {
+SampleTensor made_by(const graph::OpGraph& graph, OpId id, Precision precision) {
   const graph::Tensor& made = graph.output(id);
   if (made.dtype == graph::DType::byte)
     throw core::BadInput(fmt::format("operator '{}': shape: elements is missing", graph.op(id).name));
   return {made.dtype == graph::DType::index ? Element::int64 : storage(precision), made.count()};
 }
 
-class Builder {
+class WiringBuilder {
  public:
-  Builder(const graph::OpGraph& graph, Precision precision)
+  WiringBuilder(const graph::OpGraph& graph, Precision precision)
       : graph_(graph), precision_(precision), wires_(graph.size()) {}
 
-  std::vector<Wire> build() {
+  std::vector<OperatorWiring> build() {
     for (std::size_t v = 0; v < graph_.size(); ++v) add(OpId(v));
     return std::move(wires_);
   }
 
  private:
-  Wire& wire(OpId id) { return wires_[id.index()]; }
+  OperatorWiring& wire(OpId id) { return wires_[id.index()]; }
   std::vector<OpId> predecessors(OpId id) const {
     std::vector<OpId> out;
     for (const Vertex u : graph_.dag().predecessors(static_cast<Vertex>(id.index())))
@@ -79,14 +79,14 @@ class Builder {
     const Operator& op = graph_.op(id);
     wire(id).sources = predecessors(id);
     core::require(wire(id).sources.size() == 1, "a view shows one tensor");
-    const Made& whole = wire(wire(id).sources[0]).made;
+    const SampleTensor& whole = wire(wire(id).sources[0]).made;
     wire(id).made = {whole.element, made_by(graph_, id, precision_).count};
     if (wire(id).made.count > whole.count)
       throw core::BadInput(fmt::format("reshape '{}' has more elements than its input", op.name));
   }
 
   void add_kernel(OpId id) {
-    const Slots slots = slots_of(graph_.op(id), 1, precision_);
+    const KernelSlots slots = slots_of(graph_.op(id), 1, precision_);
     wire(id).sources = graph_.operands_ordered() ? in_order(id, slots.inputs) : match(id, slots.inputs);
     wire(id).made = {slots.output.element, slots.output.count()};
     for (std::size_t i = 0; i < slots.parameters.size(); ++i) add_parameter(id, i, slots.parameters[i]);
@@ -142,13 +142,13 @@ class Builder {
 
   const graph::OpGraph& graph_;
   Precision precision_;
-  std::vector<Wire> wires_;
+  std::vector<OperatorWiring> wires_;
 };
 
 }  // namespace
 
-std::vector<Wire> wire(const graph::OpGraph& graph, Precision precision) {
-  return Builder(graph, precision).build();
+std::vector<OperatorWiring> wire(const graph::OpGraph& graph, Precision precision) {
+  return WiringBuilder(graph, precision).build();
 }
 
 bool is_view(const Operator& op) {
@@ -163,8 +163,8 @@ Operator joining(const Operator& view, std::int64_t leading, std::int64_t all) {
   return op;
 }
 
-std::optional<std::size_t> works_in_place(const graph::OpGraph& graph, const std::vector<Wire>& wires,
-                                          OpId id) {
+std::optional<std::size_t> works_in_place(const graph::OpGraph& graph,
+                                          const std::vector<OperatorWiring>& wires, OpId id) {
   const auto& sources = wires[id.index()].sources;
   if (graph.op(id).kind == OpKind::elementwise && !elementwise(graph.op(id)).product) {
     const auto under = graph::lies_on(graph, id);

@@ -115,21 +115,22 @@ ContextTensors context_tensors(const graph::Operator& op, int element_bytes) {
           bytes(a.queries * a.result_width())};
 }
 
-Collectives context_collectives(OpId op, const ContextTensors& tensors, plan::ContextExchange exchange) {
-  using Kind = GroupCollective::Kind;
-  Collectives out;
-  const auto one = [&](Kind kind, Bytes bytes, bool before) {
-    return GroupCollective{kind, op, bytes, before, Among::context, kind == Kind::all_gather && !before};
+GroupCollectives context_collectives(OpId op, const ContextTensors& tensors, plan::ContextExchange exchange) {
+  using TransferKind = GroupCollective::TransferKind;
+  GroupCollectives out;
+  const auto one = [&](TransferKind kind, Bytes bytes, bool before) {
+    return GroupCollective{
+        kind, op, bytes, before, GroupScope::context, kind == TransferKind::all_gather && !before};
   };
   if (exchange == plan::ContextExchange::all_gather) {
-    out.forward = {one(Kind::all_gather, tensors.keys_values, true)};
-    out.backward = {one(Kind::all_gather, tensors.keys_values, true),
-                    one(Kind::all_gather, tensors.keys_values, false)};
+    out.forward = {one(TransferKind::all_gather, tensors.keys_values, true)};
+    out.backward = {one(TransferKind::all_gather, tensors.keys_values, true),
+                    one(TransferKind::all_gather, tensors.keys_values, false)};
   } else if (exchange == plan::ContextExchange::ulysses) {
     const auto traded = [&](bool inputs_first) {
-      return std::vector{one(Kind::all_to_all, tensors.queries, inputs_first),
-                         one(Kind::all_to_all, tensors.keys_values, inputs_first),
-                         one(Kind::all_to_all, tensors.output, !inputs_first)};
+      return std::vector{one(TransferKind::all_to_all, tensors.queries, inputs_first),
+                         one(TransferKind::all_to_all, tensors.keys_values, inputs_first),
+                         one(TransferKind::all_to_all, tensors.output, !inputs_first)};
     };
     out = {traded(true), traded(false)};
   }

@@ -79,22 +79,22 @@ Bytes copied_rows(const graph::Operator& op, int element_bytes) {
   return Bytes(e.rows * e.chosen * e.hidden * element_bytes);
 }
 
-Collectives expert_collectives(OpId op, Bytes rows, const plan::Stage& stage, plan::Partition how,
-                               bool backward) {
-  using Kind = GroupCollective::Kind;
+GroupCollectives expert_collectives(OpId op, Bytes rows, const plan::Stage& stage, plan::Partition how,
+                                    bool backward) {
+  using TransferKind = GroupCollective::TransferKind;
   const bool own = how == plan::Partition::sequence || sends_own_tokens(stage, how);
   const std::int64_t tensors = own ? stage.tensor_parallel : 1;
   const Bytes received(scaled(rows.value(), stage.imbalance)),
       all = Bytes((received.value() + tensors - 1) / tensors) * stage.expert_parallel;
   const auto exchange = [&](bool before) {
-    return GroupCollective{Kind::all_to_all, op, all, before, Among::experts, false};
+    return GroupCollective{TransferKind::all_to_all, op, all, before, GroupScope::experts, false};
   };
   std::vector<GroupCollective> there_and_back = {exchange(true), exchange(false)};
   // Parts of an expert need all rows, and leave partial sums of all.
   if (how == plan::Partition::column && tensors > 1)
     there_and_back = {exchange(true),
-                      {Kind::all_gather, op, received, true, Among::tensor, false},
-                      {Kind::all_gather, op, received, false, Among::tensor, true},
+                      {TransferKind::all_gather, op, received, true, GroupScope::tensor, false},
+                      {TransferKind::all_gather, op, received, false, GroupScope::tensor, true},
                       exchange(false)};
   return {there_and_back, backward ? there_and_back : std::vector<GroupCollective>()};
 }

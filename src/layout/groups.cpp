@@ -6,25 +6,25 @@
 
 namespace penstock::layout {
 
-bool meet(const plan::Stage& stage, Among among) {
-  if (among == Among::tensor) return stage.tensor_parallel > 1;
-  if (among == Among::context) return stage.context_parallel > 1;
-  if (among == Among::experts) return stage.expert_parallel > 1;
+bool meet(const plan::Stage& stage, GroupScope among) {
+  if (among == GroupScope::tensor) return stage.tensor_parallel > 1;
+  if (among == GroupScope::context) return stage.context_parallel > 1;
+  if (among == GroupScope::experts) return stage.expert_parallel > 1;
   return plan::replica_placement(stage).shards_gradients() &&
-         (among == Among::sharers || stage.experts_apart());
+         (among == GroupScope::sharers || stage.experts_apart());
 }
 
-std::vector<std::vector<core::DeviceId>> groups(const plan::Stage& stage, Among among) {
+std::vector<std::vector<core::DeviceId>> groups(const plan::Stage& stage, GroupScope among) {
   switch (among) {
-    case Among::tensor:
+    case GroupScope::tensor:
       return plan::Mesh(stage).groups(plan::MeshDim::tensor);
-    case Among::context:
+    case GroupScope::context:
       return plan::Mesh(stage).groups(plan::MeshDim::context);
-    case Among::experts:
+    case GroupScope::experts:
       return expert_groups(stage);
-    case Among::sharers:
+    case GroupScope::sharers:
       return plan::shard_groups(stage);
-    case Among::expert_sharers:
+    case GroupScope::expert_sharers:
       return expert_replicas(stage);
   }
   return {};

@@ -13,11 +13,11 @@ namespace {
 using core::OpId;
 using graph::OpKind;
 using plan::Partition;
-using Kind = GroupCollective::Kind;
+using TransferKind = GroupCollective::TransferKind;
 
-class Inference {
+class LayoutInference {
  public:
-  Inference(const graph::OpGraph& graph, const plan::Stage& stage)
+  LayoutInference(const graph::OpGraph& graph, const plan::Stage& stage)
       : graph_(graph), stage_(stage), placed_(graph.size()), summed_(graph.size()) {}
 
   StageLayout run() {
@@ -38,7 +38,7 @@ class Inference {
       }
       // The gradient of a replicated tensor that leaves the stage comes back in shards.
       if (placed_[id.index()] == Placement::replicate && leaves(id) && op.output_bytes.value() > 0)
-        out_.collectives.backward.push_back({Kind::all_gather, id, op.output_bytes, true});
+        out_.collectives.backward.push_back({TransferKind::all_gather, id, op.output_bytes, true});
     }
     for (auto& [copy, readers] : copies_)
       out_.copies.push_back({copy.first, copy.second, std::move(readers)});
@@ -99,10 +99,10 @@ class Inference {
 
   /// Partial sums of tensors kept by tokens are reduce-scattered, and gathered again in the backward pass:
   /// half of an all-reduce each.
-  Collectives sums_of(OpId id, Partition how) {
-    const Rule asked = stage_rule(graph_.op(id), how, stage_);
+  GroupCollectives sums_of(OpId id, Partition how) {
+    const PlacementRule asked = stage_rule(graph_.op(id), how, stage_);
     if (!asked.partial_output && !asked.partial_input_gradient) return {};
-    Collectives out = sums(graph_, id, how, unsummed(id, how));
+    GroupCollectives out = sums(graph_, id, how, unsummed(id, how));
     if (!stage_.sequence_parallel) return out;
     const auto whole = [&](OpId producer) { return placed(producer) == Placement::replicate; };
     if (std::ranges::none_of(producers_, whole))
@@ -117,14 +117,14 @@ class Inference {
   }
 
   /// Queries, keys and values, gathered where a group has more devices than heads of keys and values.
-  Collectives shared_heads(OpId id, Partition how) const {
+  GroupCollectives shared_heads(OpId id, Partition how) const {
     const graph::Operator& op = graph_.op(id);
     const auto* attention = std::get_if<graph::Attention>(&op.attributes);
     if (attention == nullptr || how != Partition::column || attention->key_heads() >= stage_.tensor_parallel)
       return {};
     const ContextTensors projected = context_tensors(op, graph_.element_bytes());
-    GroupCollective gather{Kind::all_gather, id, projected.queries + projected.keys_values, true};
-    Collectives out{{gather}, {}};
+    GroupCollective gather{TransferKind::all_gather, id, projected.queries + projected.keys_values, true};
+    GroupCollectives out{{gather}, {}};
     gather.before = false;
     gather.scatters = true;
     if (op.weight_gradient_flops.value() + op.input_gradient_flops.value() > 0) out.backward = {gather};
@@ -132,7 +132,7 @@ class Inference {
   }
 
   static void scatter(GroupCollective& sum) {
-    sum.kind = Kind::all_gather;
+    sum.kind = TransferKind::all_gather;
     sum.scatters = true;
   }
 
@@ -189,8 +189,8 @@ bool sends_own_tokens(const plan::Stage& stage, Partition how) {
   return how == Partition::column && stage.sequence_parallel && stage.expert_parallel > 1;
 }
 
-Rule stage_rule(const graph::Operator& op, Partition how, const plan::Stage& stage) {
-  Rule out = rule(op, how);
+PlacementRule stage_rule(const graph::Operator& op, Partition how, const plan::Stage& stage) {
+  PlacementRule out = rule(op, how);
   if (op.kind != OpKind::experts || !sends_own_tokens(stage, how)) return out;
   out.reads = out.makes = Placement::shard_tokens;
   out.partial_output = out.partial_input_gradient = false;
@@ -198,14 +198,14 @@ Rule stage_rule(const graph::Operator& op, Partition how, const plan::Stage& sta
 }
 
 Placement saved_placement(const graph::Operator& op, Partition how, const plan::Stage& stage) {
-  const Rule asked = stage_rule(op, how, stage);
+  const PlacementRule asked = stage_rule(op, how, stage);
   return asked.partial_output && stage.sequence_parallel ? Placement::shard_tokens : asked.makes;
 }
 
 StageLayout infer(const graph::OpGraph& graph, const plan::Stage& stage) {
   if (stage.tensor_parallel == 1)
     return {std::vector<Partition>(stage.operators.size(), Partition::whole), {}, {}, {}, {}};
-  return Inference(graph, stage).run();
+  return LayoutInference(graph, stage).run();
 }
 
 }  // namespace penstock::layout

@@ -54,9 +54,9 @@ std::vector<std::int64_t> tokens_of_all(const graph::OpGraph& graph) {
 }
 
 /// Shrinks extents that count tokens.
-class Shrink {
+class TokenShrinker {
  public:
-  Shrink(double tokens, double keys) : tokens_(tokens), keys_(keys) {}
+  TokenShrinker(double tokens, double keys) : tokens_(tokens), keys_(keys) {}
 
   void operator()(auto&) const {}
   void operator()(graph::Elements& a) const { cut(a.elements, tokens_); }
@@ -109,7 +109,7 @@ void shrink_flops(graph::Operator& op, double tokens, double keys) {
 
 void shrink(graph::Operator& op, double tokens, double keys) {
   shrink_flops(op, tokens, keys);
-  std::visit(Shrink(tokens, keys), op.attributes);
+  std::visit(TokenShrinker(tokens, keys), op.attributes);
   op.gathered_parameters = std::llround(static_cast<double>(op.gathered_parameters) * tokens);
   op.output_bytes = part(op.output_bytes, tokens);
   op.saved_bytes = part(op.saved_bytes, tokens);
@@ -175,7 +175,7 @@ std::vector<bool> over_sequence(const graph::OpGraph& graph) {
 }
 
 Bytes sequence_bytes(const graph::OpGraph& graph, const plan::StageGraph& stages,
-                     const plan::Boundary& boundary) {
+                     const plan::StageBoundary& boundary) {
   const auto over = over_sequence(graph);
   Bytes sum;
   for (std::size_t v = 0; v < graph.size(); ++v) {
@@ -189,7 +189,7 @@ Bytes sequence_bytes(const graph::OpGraph& graph, const plan::StageGraph& stages
   return sum;
 }
 
-graph::OpGraph shortened(const graph::OpGraph& graph, const Fill& fill) {
+graph::OpGraph shortened(const graph::OpGraph& graph, const SampleFill& fill) {
   const std::int64_t length = sequence(graph);
   const double t = fill.tokens / static_cast<double>(length), k = fill.keys / static_cast<double>(length);
   std::vector<bool> over = over_sequence(graph);

@@ -6,19 +6,19 @@ namespace {
 using graph::OpKind;
 using plan::Partition;
 
-constexpr Rule kColumns{.makes = Placement::shard_features, .partial_input_gradient = true};
-constexpr Rule kRows{.reads = Placement::shard_features, .partial_output = true};
-constexpr Rule kHeads{.partial_output = true, .partial_input_gradient = true};
-constexpr Rule kFeatures{
+constexpr PlacementRule kColumns{.makes = Placement::shard_features, .partial_input_gradient = true};
+constexpr PlacementRule kRows{.reads = Placement::shard_features, .partial_output = true};
+constexpr PlacementRule kHeads{.partial_output = true, .partial_input_gradient = true};
+constexpr PlacementRule kFeatures{
     .reads = Placement::shard_features, .makes = Placement::shard_features, .weights = WeightAxis::first};
 
-constexpr Rule with(Rule rule, WeightAxis axis) {
+constexpr PlacementRule with(PlacementRule rule, WeightAxis axis) {
   rule.weights = axis;
   return rule;
 }
 
 /// Rule of a column-parallel or row-parallel operator.
-Rule by_features(const graph::Operator& op, bool columns) {
+PlacementRule by_features(const graph::Operator& op, bool columns) {
   switch (op.kind) {
     case OpKind::profiled:
       if (op.parameters + op.frozen_parameters == 0) return kFeatures;
@@ -47,7 +47,7 @@ Rule by_features(const graph::Operator& op, bool columns) {
 
 }  // namespace
 
-Rule rule(const graph::Operator& op, Partition how) {
+PlacementRule rule(const graph::Operator& op, Partition how) {
   switch (how) {
     case Partition::whole:
       return {};

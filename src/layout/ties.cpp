@@ -10,15 +10,15 @@ namespace {
 using core::OpId;
 
 /// First use of an owner's parameters on a rank.
-struct Use {
+struct OwnerUse {
   OpId user;
-  Holding has;
+  ParameterShard has;
 };
 
 }  // namespace
 
-Holding holding(const graph::Operator& op, plan::Partition how) {
-  const Rule rules = rule(op, how);
+ParameterShard holding(const graph::Operator& op, plan::Partition how) {
+  const PlacementRule rules = rule(op, how);
   if (rules.weights) return {rules.weights};
   return {std::nullopt, rules.reads};
 }
@@ -26,14 +26,14 @@ Holding holding(const graph::Operator& op, plan::Partition how) {
 std::vector<std::string> tie_violations(const graph::OpGraph& graph, const plan::Plan& plan) {
   std::vector<std::string> out;
   const auto rank_of_stage = plan::rank_of_stage(plan);
-  std::map<std::pair<std::int32_t, OpId>, Use> first;  // by rank and owner
+  std::map<std::pair<std::int32_t, OpId>, OwnerUse> first;  // by rank and owner
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
     const StageLayout layout = infer(graph, stage);
     for (std::size_t i = 0; i < stage.operators.size(); ++i) {
       const OpId id = stage.operators[i], owner = graph.owner(id);
       if (!graph::weighs(graph.op(owner))) continue;
-      const Use use{id, holding(graph.op(id), layout.partition[i])};
+      const OwnerUse use{id, holding(graph.op(id), layout.partition[i])};
       const auto [known, fresh] = first.try_emplace({rank_of_stage[s], owner}, use);
       if (fresh || known->second.has == use.has) continue;
       out.push_back(fmt::format("stage {}: operators '{}' and '{}' share parameters, and {}", s,

@@ -45,9 +45,9 @@ std::string limit(const Plan& plan, const Stage& stage) {
   return "";
 }
 
-class Judge {
+class ColocationCheck {
  public:
-  Judge(const graph::OpGraph& graph, const Plan& plan) : graph_(graph), plan_(plan) {}
+  ColocationCheck(const graph::OpGraph& graph, const Plan& plan) : graph_(graph), plan_(plan) {}
 
   std::vector<std::string> violations() {
     std::int64_t expected = 0;  // replicas before the next part; 0: the next part begins a stage
@@ -145,7 +145,7 @@ std::vector<Stage> parts_of(const Stage& whole, const std::vector<Stage>& others
 std::vector<std::vector<StageId>> colocated_stages(const Plan& plan) {
   std::vector<std::vector<StageId>> out;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    const Part& part = plan.stages[s].part;
+    const StagePart& part = plan.stages[s].part;
     if (!part) continue;
     if (part.before == 0) out.emplace_back();
     core::require(!out.empty(), "the first part of a stage comes first");
@@ -197,7 +197,7 @@ void refuse_colocated(const Plan& plan, std::string_view what) {
 }
 
 std::vector<std::string> colocated_violations(const graph::OpGraph& graph, const Plan& plan) {
-  return has_colocated(plan) ? Judge(graph, plan).violations() : std::vector<std::string>();
+  return has_colocated(plan) ? ColocationCheck(graph, plan).violations() : std::vector<std::string>();
 }
 
 }  // namespace penstock::plan

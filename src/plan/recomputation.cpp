@@ -14,7 +14,7 @@ namespace penstock::plan {
 namespace {
 
 using core::OpId;
-using Of = Recomputation::Of;
+using SegmentScope = Recomputation::SegmentScope;
 using Segments = std::vector<std::vector<OpId>>;
 
 bool ends_in_number(std::string_view part) {
@@ -68,8 +68,8 @@ Segments layers(const graph::OpGraph& graph, std::span<const OpId> operators) {
 
 std::string written(const Recomputation& recomputation) {
   if (!recomputation) return "none";
-  if (recomputation.of == Of::stage) return recomputation.early ? "early" : "stage";
-  if (recomputation.of == Of::core) return "selective";
+  if (recomputation.of == SegmentScope::stage) return recomputation.early ? "early" : "stage";
+  if (recomputation.of == SegmentScope::core) return "selective";
   if (recomputation.first == 0) return "layers";
   return fmt::format("{} layer{}", recomputation.first, recomputation.first == 1 ? "" : "s");
 }
@@ -80,7 +80,7 @@ Recomputation recomputation(std::string_view text) {
   if (text == "early") return kRecomputeEarly;
   if (text == "layers") return kRecomputeLayers;
   if (text == "selective") return kRecomputeCore;
-  if (const std::int64_t first = first_layers(text); first > 0) return {Of::layers, false, first};
+  if (const std::int64_t first = first_layers(text); first > 0) return {SegmentScope::layers, false, first};
   throw core::BadInput(
       fmt::format("'{}' is no recomputation: none, stage, early, layers, a number of layers as in "
                   "'4 layers', or selective",
@@ -100,8 +100,8 @@ Segments segments(const graph::OpGraph& graph, std::span<const OpId> operators,
   if (!recomputation) return {};
   std::vector<OpId> ordered(operators.begin(), operators.end());
   std::sort(ordered.begin(), ordered.end());
-  if (recomputation.of == Of::stage) return {std::move(ordered)};
-  if (recomputation.of == Of::core) return graph::split_cores(graph, ordered);
+  if (recomputation.of == SegmentScope::stage) return {std::move(ordered)};
+  if (recomputation.of == SegmentScope::core) return graph::split_cores(graph, ordered);
   Segments out = layers(graph, ordered);
   const auto first = static_cast<std::size_t>(recomputation.first);
   if (first > 0 && first < out.size()) out.resize(first);
@@ -111,7 +111,7 @@ Segments segments(const graph::OpGraph& graph, std::span<const OpId> operators,
 std::vector<OpId> inner_cores(const graph::OpGraph& graph, std::span<const OpId> operators,
                               const Recomputation& recomputation) {
   std::vector<OpId> out;
-  if (recomputation.of != Of::core) return out;
+  if (recomputation.of != SegmentScope::core) return out;
   for (const OpId id : operators)
     if (graph::has_core(graph.op(id))) out.push_back(id);
   std::sort(out.begin(), out.end());

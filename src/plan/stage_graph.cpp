@@ -39,7 +39,7 @@ StageGraph::StageGraph(const graph::OpGraph& graph, const Plan& plan)
 
 int StageGraph::depth() const {
   std::vector<int> level(size(), 1);
-  for (const Boundary& b : boundaries_)  // sorted by source, and sources precede their targets
+  for (const StageBoundary& b : boundaries_)  // sorted by source, and sources precede their targets
     level[b.to.index()] = std::max(level[b.to.index()], level[b.from.index()] + 1);
   return level.empty() ? 0 : *std::max_element(level.begin(), level.end());
 }

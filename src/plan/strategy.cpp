@@ -12,15 +12,15 @@ namespace {
 
 /// Minimum and maximum of `of` over all stages.
 template <class Of>
-Extent extent(const Plan& plan, const Of& of) {
-  Extent out{of(plan.stages.front()), of(plan.stages.front())};
+ValueRange extent(const Plan& plan, const Of& of) {
+  ValueRange out{of(plan.stages.front()), of(plan.stages.front())};
   for (const Stage& stage : plan.stages)
     out = {std::min<std::int64_t>(out.least, of(stage)), std::max<std::int64_t>(out.most, of(stage))};
   return out;
 }
 
-std::array<Extent, kStatedDims.size()> divided(const Plan& plan) {
-  std::array<Extent, kStatedDims.size()> out;
+std::array<ValueRange, kStatedDims.size()> divided(const Plan& plan) {
+  std::array<ValueRange, kStatedDims.size()> out;
   for (std::size_t i = 0; i < out.size(); ++i)
     out[i] = extent(plan, [&](const Stage& stage) { return stage.*kStatedDims[i].size; });
   return out;
@@ -36,7 +36,7 @@ std::string pipeline_words(const Strategy& s) {
 
 std::string degree_words(const Strategy& s) {
   std::string out = pipeline_words(s);
-  const auto add = [&out](std::string_view name, const Extent& degree) {
+  const auto add = [&out](std::string_view name, const ValueRange& degree) {
     if (degree.most > 1) out += fmt::format("{}{}{}", out.empty() ? "" : " x ", name, text(degree));
   };
   add("DP", s.data_parallel);
@@ -58,7 +58,7 @@ std::string recomputed(const Plan& plan) {
     if (all && !(stage.recompute == all)) return "";
     all = stage.recompute;
   }
-  return all.of == Recomputation::Of::stage || !all ? "" : written(all);
+  return all.of == Recomputation::SegmentScope::stage || !all ? "" : written(all);
 }
 
 bool read_number(std::string_view text, std::int64_t& out) {
@@ -68,21 +68,21 @@ bool read_number(std::string_view text, std::int64_t& out) {
 
 }  // namespace
 
-std::string text(const Extent& extent) {
+std::string text(const ValueRange& extent) {
   return extent.least == extent.most ? std::to_string(extent.most)
                                      : fmt::format("{}-{}", extent.least, extent.most);
 }
 
-std::optional<Extent> parse_extent(std::string_view text) {
-  Extent out;
+std::optional<ValueRange> parse_extent(std::string_view text) {
+  ValueRange out;
   const std::size_t dash = text.find('-');
   if (!read_number(text.substr(0, dash), out.least)) return std::nullopt;
-  if (dash == text.npos) return Extent{out.least, out.least};
+  if (dash == text.npos) return ValueRange{out.least, out.least};
   if (!read_number(text.substr(dash + 1), out.most) || out.most <= out.least) return std::nullopt;
   return out;
 }
 
-Extent tensor_parallel(const Strategy& strategy) {
+ValueRange tensor_parallel(const Strategy& strategy) {
   for (std::size_t i = 0; i < kStatedDims.size(); ++i)
     if (kStatedDims[i].dim == MeshDim::tensor) return strategy.divided[i];
   return {1, 1};

@@ -92,9 +92,9 @@ void check_recomputation(const graph::OpGraph& graph, const Plan& plan, Violatio
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage& stage = plan.stages[s];
     if (!stage.recompute || applies(graph, stage.operators, stage.recompute)) continue;
-    if (stage.recompute.of == Recomputation::Of::core)
+    if (stage.recompute.of == Recomputation::SegmentScope::core)
       violations.push_back(fmt::format("stage {} recomputes attention's core and has no attention", s));
-    if (stage.recompute.of == Recomputation::Of::layers)
+    if (stage.recompute.of == Recomputation::SegmentScope::layers)
       violations.push_back(fmt::format(
           "stage {} recomputes layers and has none, no two operators such as 'layer0.norm' and 'layer0.add'",
           s));

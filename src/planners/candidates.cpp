@@ -38,7 +38,7 @@ void fail_on(const cost::Problem& problem, const plan::Plan& plan) {
 namespace {
 
 /// Indices of candidates with a time, fastest first.
-std::vector<std::size_t> by_seconds(const std::vector<Candidate>& found) {
+std::vector<std::size_t> by_seconds(const std::vector<PlanCandidate>& found) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < found.size(); ++i)
     if (found[i].seconds) out.push_back(i);
@@ -55,7 +55,7 @@ std::int64_t replica_samples(const plan::Plan& plan) {
 
 /// Indices of the `most` fastest candidates of each micro-batch size, fastest first. A search with a fixed
 /// size has the same leading candidates, so it cannot beat a free search.
-std::vector<std::size_t> leading_by_size(const std::vector<Candidate>& found, std::size_t most) {
+std::vector<std::size_t> leading_by_size(const std::vector<PlanCandidate>& found, std::size_t most) {
   std::vector<std::size_t> out;
   std::map<std::int64_t, std::size_t> taken;  // [samples of a replica]
   for (const std::size_t i : by_seconds(found))
@@ -63,16 +63,17 @@ std::vector<std::size_t> leading_by_size(const std::vector<Candidate>& found, st
   return out;
 }
 
-struct Promise {
+struct CandidateBound {
   double at_least;  ///< lower bound in seconds
   std::size_t candidate;
-  friend auto operator<=>(const Promise&, const Promise&) = default;
+  friend auto operator<=>(const CandidateBound&, const CandidateBound&) = default;
 };
 
 /// Candidates in order of their lower bounds, so that later ones may need no evaluation.
-std::vector<Promise> most_promising(const std::vector<Candidate>& found,
-                                    const std::vector<std::size_t>& chosen, const SearchOptions& options) {
-  std::vector<Promise> out(chosen.size());
+std::vector<CandidateBound> most_promising(const std::vector<PlanCandidate>& found,
+                                           const std::vector<std::size_t>& chosen,
+                                           const SearchOptions& options) {
+  std::vector<CandidateBound> out(chosen.size());
   core::parallel_for(chosen.size(), [&](std::size_t i) {
     out[i] = {evaluated_at_least(options, *found[chosen[i]].plan).value(), chosen[i]};
   });
@@ -82,17 +83,17 @@ std::vector<Promise> most_promising(const std::vector<Candidate>& found,
 
 }  // namespace
 
-bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& options, std::size_t most,
+bool evaluate_leading(std::vector<PlanCandidate>& found, const SearchOptions& options, std::size_t most,
                       core::StopToken stop) {
-  const bool alike =
-      std::all_of(found.begin(), found.end(), [](const Candidate& c) { return c.seconds.value_or(0) == 0; });
+  const bool alike = std::all_of(found.begin(), found.end(),
+                                 [](const PlanCandidate& c) { return c.seconds.value_or(0) == 0; });
   const auto chosen = leading_by_size(found, most);
   const auto order = most_promising(found, chosen, options);
   std::vector<std::optional<double>> seconds(found.size());
   LeastSoFar least;
   std::atomic<std::size_t> done = 0;
   core::parallel_in_order(order.size(), [&](std::size_t i) {
-    const Promise& promise = order[i];
+    const CandidateBound& promise = order[i];
     try {
       stop.check();
       if (!(promise.at_least > least.seconds().value())) {  // strictly less: among equals the first must win
@@ -112,15 +113,15 @@ bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& option
   return done == chosen.size();
 }
 
-bool in_time(const std::vector<Candidate>& found) {
-  return std::none_of(found.begin(), found.end(), [](const Candidate& c) { return c.late; });
+bool in_time(const std::vector<PlanCandidate>& found) {
+  return std::none_of(found.begin(), found.end(), [](const PlanCandidate& c) { return c.late; });
 }
 
-Candidate& winner(const cost::Problem& problem, std::vector<Candidate>& found, core::StopToken stop) {
+PlanCandidate& winner(const cost::Problem& problem, std::vector<PlanCandidate>& found, core::StopToken stop) {
   const auto best = by_seconds(found);
   if (!best.empty()) return found[best.front()];
   if (!in_time(found)) stop.give_up();
-  const auto thriftier = [&](const Candidate& a, const Candidate& b) {
+  const auto thriftier = [&](const PlanCandidate& a, const PlanCandidate& b) {
     return fullest_need(problem, *a.plan) < fullest_need(problem, *b.plan);
   };
   fail_on(problem, *std::min_element(found.begin(), found.end(), thriftier)->plan);

@@ -8,7 +8,7 @@
 
 namespace penstock::planners {
 
-struct Candidate {
+struct PlanCandidate {
   std::optional<plan::Plan> plan;
   std::optional<double> seconds;  ///< none: invalid, or not evaluated
   bool late = true;               ///< true: the deadline came first
@@ -25,12 +25,12 @@ core::Bytes fullest_need(const cost::Problem& problem, const plan::Plan& plan);
 /// Evaluates the `most` fastest candidates of each micro-batch size with options.evaluate and drops the rest.
 /// Returns false if a limit ended it early. Candidates that options.at_least shows to be slower are not
 /// evaluated. If none was evaluated in time, all keep their seconds; candidates that were all equal are late.
-bool evaluate_leading(std::vector<Candidate>& found, const SearchOptions& options, std::size_t most,
+bool evaluate_leading(std::vector<PlanCandidate>& found, const SearchOptions& options, std::size_t most,
                       core::StopToken stop);
 
 /// Returns the fastest candidate, the first among equals. Throws LimitHit if a limit left none, otherwise
 /// Infeasible with the violation of the plan that needs the least memory.
-Candidate& winner(const cost::Problem& problem, std::vector<Candidate>& found, core::StopToken stop);
-bool in_time(const std::vector<Candidate>& found);
+PlanCandidate& winner(const cost::Problem& problem, std::vector<PlanCandidate>& found, core::StopToken stop);
+bool in_time(const std::vector<PlanCandidate>& found);
 
 }  // namespace penstock::planners

@@ -9,7 +9,7 @@
 
 namespace penstock::planners {
 
-std::vector<std::vector<std::size_t>> rounds(const std::vector<Flow>& flows) {
+std::vector<std::vector<std::size_t>> rounds(const std::vector<PipelineFlow>& flows) {
   const std::size_t last = flows.size() - 1;
   std::vector<std::vector<std::size_t>> out = {{last}};
   std::map<int, std::vector<std::size_t>, std::greater<>> by_replicas;
@@ -21,7 +21,7 @@ std::vector<std::vector<std::size_t>> rounds(const std::vector<Flow>& flows) {
   return out;
 }
 
-bool hopeless(const cost::Problem& problem, const SearchOptions& options, const Flow& flow,
+bool hopeless(const cost::Problem& problem, const SearchOptions& options, const PipelineFlow& flow,
               core::Seconds fastest) {
   // Without a bound on simulation, devices may be faster than their type.
   const bool bounded = by_evaluation(options) && options.at_least && std::isfinite(fastest.value());

@@ -97,10 +97,10 @@ std::vector<std::int64_t> shared_sizes(const cost::Problem& problem, const Searc
   return {size};
 }
 
-std::vector<Flow> pinned_flows(const cost::Problem& problem, SearchOptions options,
-                               const std::vector<int>& counts, std::int64_t per_replica) {
+std::vector<PipelineFlow> pinned_flows(const cost::Problem& problem, SearchOptions options,
+                                       const std::vector<int>& counts, std::int64_t per_replica) {
   options.micro_batch = per_replica;
-  std::vector<Flow> out;
+  std::vector<PipelineFlow> out;
   for (const int replicas : counts)
     if (problem.cluster.size() % static_cast<std::size_t>(replicas) == 0)
       for (const std::int64_t size : shared_sizes(problem, options, replicas))
@@ -124,18 +124,18 @@ std::vector<std::int64_t> pinnable_sizes(const cost::Problem& problem, const Sea
   return out;
 }
 
-std::vector<Flow> flows(const cost::Problem& problem, const SearchOptions& options,
-                        const std::vector<int>& counts, FreeFlows free) {
+std::vector<PipelineFlow> flows(const cost::Problem& problem, const SearchOptions& options,
+                                const std::vector<int>& counts, FreeFlows free) {
   check_options(problem, options);
   if (options.micro_batch) {
     auto out = pinned_flows(problem, options, counts, *options.micro_batch);
     if (out.empty()) too_many_passes(*options.micro_batch);
     return out;
   }
-  std::vector<Flow> out;
+  std::vector<PipelineFlow> out;
   if (free == FreeFlows::all_pins && !options.pipeline_micro_batch)
     for (const std::int64_t size : free_sizes(problem))
-      for (const Flow& flow : pinned_flows(problem, options, counts, size)) out.push_back(flow);
+      for (const PipelineFlow& flow : pinned_flows(problem, options, counts, size)) out.push_back(flow);
   for (const std::int64_t size : shared_sizes(problem, options, 1)) out.push_back({size});
   return out;
 }

@@ -25,7 +25,7 @@ std::vector<std::int64_t> shared_sizes(const cost::Problem& problem, const Searc
                                        int replicas);
 
 /// A micro-batch that flows through all stages.
-struct Flow {
+struct PipelineFlow {
   std::int64_t samples = 1;
   int replicas = 0;  ///< replicas of every stage; 0: the planner chooses
   bool allows(int count) const { return replicas == 0 || replicas == count; }
@@ -43,13 +43,13 @@ std::vector<std::int64_t> pinnable_sizes(const cost::Problem& problem, const Sea
 enum class FreeFlows : std::uint8_t { all_pins, paper };
 
 /// Flows in which each replica takes `per_replica` samples; `counts`: replica counts of the planner.
-std::vector<Flow> pinned_flows(const cost::Problem& problem, SearchOptions options,
-                               const std::vector<int>& counts, std::int64_t per_replica);
+std::vector<PipelineFlow> pinned_flows(const cost::Problem& problem, SearchOptions options,
+                                       const std::vector<int>& counts, std::int64_t per_replica);
 
 /// All flows that a planner of such pipelines tries. The last is the largest that leaves replica counts to
 /// the planner, or the largest fixed one. Throws BadInput like replica_sizes.
-std::vector<Flow> flows(const cost::Problem& problem, const SearchOptions& options,
-                        const std::vector<int>& counts, FreeFlows free);
+std::vector<PipelineFlow> flows(const cost::Problem& problem, const SearchOptions& options,
+                                const std::vector<int>& counts, FreeFlows free);
 
 /// Lower bound on the compute seconds of some device, in any plan whose replicas take `samples` at a time. It
 /// is the compute of the mini-batch, divided evenly by all devices.

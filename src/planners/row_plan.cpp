@@ -18,7 +18,7 @@ namespace penstock::planners {
 
 using core::BadInput;
 
-plan::Plan row_plan(const cost::Problem& problem, const Units& units, const EvenRow& row,
+plan::Plan row_plan(const cost::Problem& problem, const UnitGraph& units, const EvenRow& row,
                     const std::vector<std::size_t>& ends) {
   const auto devices = static_cast<std::size_t>(row.devices());
   const std::size_t ranks = problem.cluster.size() / devices;
@@ -48,8 +48,8 @@ plan::Plan row_plan(const cost::Problem& problem, const Units& units, const Even
   return out;
 }
 
-RunTimes::RunTimes(const cost::Problem& problem, const Units& units, std::int64_t micro_batch, int replicas,
-                   bool recompute) {
+RunTimes::RunTimes(const cost::Problem& problem, const UnitGraph& units, std::int64_t micro_batch,
+                   int replicas, bool recompute) {
   const std::int64_t samples = cost::samples_per_device(micro_batch, replicas);
   for (const cluster::DeviceType& type : problem.cluster.types()) {
     auto& until = until_.emplace_back(1, 0.0);
@@ -105,7 +105,7 @@ double estimated_seconds(const cost::Problem& problem, const plan::Plan& plan) {
 }
 
 /// Network for all of these rows.
-score::Network network_of(const cost::Problem& problem, const std::vector<EvenRow>& rows) {
+score::AssumedNetwork network_of(const cost::Problem& problem, const std::vector<EvenRow>& rows) {
   std::set<int> sizes;
   for (const EvenRow& row : rows) sizes.insert({row.devices(), row.replicas});
   return score::assume_network(problem.cluster, problem.training, {sizes.begin(), sizes.end()});
@@ -138,9 +138,9 @@ std::vector<EvenRow> thriftier(const EvenRow& row, bool tokens) {
 
 using Judge = std::function<double(const plan::Plan&)>;
 
-Candidate candidate(const cost::Problem& problem, const Units& units, const EvenRow& row, const RowCut& cut,
-                    const Judge& judge, core::StopToken stop) {
-  Candidate out;
+PlanCandidate candidate(const cost::Problem& problem, const UnitGraph& units, const EvenRow& row,
+                        const RowCut& cut, const Judge& judge, core::StopToken stop) {
+  PlanCandidate out;
   try {
     stop.check();
     const auto ends = cut(row);
@@ -166,19 +166,19 @@ double judged_seconds(const cost::Problem& problem, const SearchOptions& options
   return by_evaluation(options) ? options.evaluate(plan).value() : estimated_seconds(problem, plan);
 }
 
-SearchResult fastest(const cost::Problem& problem, const SearchOptions& options, const Units& units,
+SearchResult fastest(const cost::Problem& problem, const SearchOptions& options, const UnitGraph& units,
                      const std::vector<EvenRow>& rows, const RowCut& cut, const std::string& none,
                      core::StopToken stop, std::size_t most_evaluated) {
   if (rows.empty()) throw core::Infeasible(none);
   const bool evaluated = by_evaluation(options);
-  std::optional<score::Network> network;
+  std::optional<score::AssumedNetwork> network;
   if (!evaluated || rows.size() > most_evaluated) network = network_of(problem, rows);
   const Judge judge = [&](const plan::Plan& plan) {  // if all are evaluated, they begin as equals
     return network ? score::estimate(problem, plan, plan::StageGraph(problem.graph, plan), *network)
                          .iteration.value()
                    : 0;
   };
-  std::vector<Candidate> found(rows.size());
+  std::vector<PlanCandidate> found(rows.size());
   core::parallel_for(rows.size(),
                      [&](std::size_t i) { found[i] = candidate(problem, units, rows[i], cut, judge, stop); });
   bool complete = in_time(found);

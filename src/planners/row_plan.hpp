@@ -35,7 +35,7 @@ struct EvenRow {
   }  ///< devices per rank; divides the cluster
 };
 /// `ends`: one past the last unit of each stage.
-plan::Plan row_plan(const cost::Problem& problem, const Units& units, const EvenRow& row,
+plan::Plan row_plan(const cost::Problem& problem, const UnitGraph& units, const EvenRow& row,
                     const std::vector<std::size_t>& ends);
 /// Cuts such a row for a planner; called from any thread.
 using RowCut = std::function<std::vector<std::size_t>(const EvenRow&)>;
@@ -44,7 +44,7 @@ using RowCut = std::function<std::vector<std::size_t>(const EvenRow&)>;
 class RunTimes {
  public:
   /// For micro-batches of `micro_batch` samples, split over `replicas`.
-  RunTimes(const cost::Problem& problem, const Units& units, std::int64_t micro_batch, int replicas,
+  RunTimes(const cost::Problem& problem, const UnitGraph& units, std::int64_t micro_batch, int replicas,
            bool recompute);
   /// Seconds per micro-batch.
   double operator()(std::size_t rank, std::size_t begin, std::size_t end) const;
@@ -72,7 +72,7 @@ double judged_seconds(const cost::Problem& problem, const SearchOptions& options
 /// not reached at the deadline are left out. If there are more rows than `most_evaluated`, options.evaluate
 /// runs only for those with the smallest score::estimate. Throws Infeasible with the violation of the row
 /// that needs the least memory, or with `none` if there is no row; LimitHit if a limit left no plan.
-SearchResult fastest(const cost::Problem& problem, const SearchOptions& options, const Units& units,
+SearchResult fastest(const cost::Problem& problem, const SearchOptions& options, const UnitGraph& units,
                      const std::vector<EvenRow>& rows, const RowCut& cut, const std::string& none,
                      core::StopToken stop,
                      std::size_t most_evaluated = std::numeric_limits<std::size_t>::max());

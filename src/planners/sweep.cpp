@@ -30,8 +30,8 @@ core::Seconds evaluated_to_win(const SearchOptions& options, const plan::Plan& p
   return evaluated(options, plan, to_beat - kTick);
 }
 
-Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate,
-               core::Seconds to_beat) {
+PlanVerdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate,
+                   core::Seconds to_beat) {
   if (!by_evaluation(options)) return {false, estimate};
   try {
     if (const core::Seconds least = evaluated_at_least(options, plan); least > to_beat) return {false, least};
@@ -65,8 +65,8 @@ bool until_limit(std::size_t count, const std::function<void(std::size_t)>& body
 namespace {
 
 /// Space given by a planner's own options, besides the rules for the prices of stages.
-struct Space {
-  Choices rules;
+struct SweepSpace {
+  StageChoices rules;
   FreeFlows free = FreeFlows::all_pins;
   int most_replicas = 0;  ///< 0: no limit
 };
@@ -88,7 +88,7 @@ std::vector<std::int64_t> sizes_by_replicas(const cost::Problem& problem, const 
 /// favour the largest and leave no pipeline.
 class SearchList {
  public:
-  SearchList(const cost::Problem& problem, const SearchOptions& options, const Space& space)
+  SearchList(const cost::Problem& problem, const SearchOptions& options, const SweepSpace& space)
       : problem_(problem), options_(options), space_(space) {
     if (options.k < 1) throw BadInput("k must be at least 1");
     const int devices = static_cast<int>(problem.cluster.size());
@@ -97,11 +97,11 @@ class SearchList {
   }
 
   /// All searches; the largest size is last.
-  std::vector<Choices> all() {
+  std::vector<StageChoices> all() {
     if (options_.per_stage_micro_batch && !options_.micro_batch && space_.free == FreeFlows::all_pins)
       for (const std::int64_t size : free_sizes(problem_)) add_pinned_per_stage(size);
     std::vector<std::int64_t> sizes;
-    for (const Flow& flow : flows(problem_, options_, replicas_, space_.free)) {
+    for (const PipelineFlow& flow : flows(problem_, options_, replicas_, space_.free)) {
       if (flow.replicas == 0) sizes.push_back(flow.samples);
       if (options_.per_stage_micro_batch && flow.replicas == 0 && sizes.size() > 1) add(sizes, replicas_);
       add({flow.samples}, flow.replicas == 0 ? replicas_ : std::vector{flow.replicas});
@@ -111,7 +111,7 @@ class SearchList {
   }
 
  private:
-  Choices& add(const std::vector<std::int64_t>& sizes, const std::vector<int>& counts) {
+  StageChoices& add(const std::vector<std::int64_t>& sizes, const std::vector<int>& counts) {
     out_.push_back(space_.rules);
     out_.back().micro_batches = sizes;
     out_.back().replicas = counts;
@@ -126,15 +126,15 @@ class SearchList {
 
   const cost::Problem& problem_;
   const SearchOptions& options_;
-  const Space& space_;
+  const SweepSpace& space_;
   int most_ = 1;
   std::vector<int> replicas_;
-  std::vector<Choices> out_;
+  std::vector<StageChoices> out_;
 };
 
 /// Weights operators at the largest free size, independent of fixed sizes, so that all searches of a problem
 /// use one tree.
-graph::SpTree tree_of(const cost::Problem& problem, const Units& units, core::StopToken stop) {
+graph::SpTree tree_of(const cost::Problem& problem, const UnitGraph& units, core::StopToken stop) {
   if (auto tree = graph::decompose(units.dag)) return std::move(*tree);
   std::vector<double> weights;
   for (const auto& unit : units.operators)
@@ -154,8 +154,8 @@ bool mixed(const cluster::Cluster& cluster) {
 }
 
 /// True if the bottleneck bounds the estimate: not with other sums.
-bool bounds_estimate(const Choices& choices) {
-  return choices.objective == Objective::longer && choices.reduced == ReduceFrequency::per_iteration;
+bool bounds_estimate(const StageChoices& choices) {
+  return choices.objective == StageTimeRule::longer && choices.reduced == ReduceFrequency::per_iteration;
 }
 
 struct SweepCandidate {
@@ -166,23 +166,24 @@ struct SweepCandidate {
   bool judged = true;
 };
 
-class Sweep {
+class StructureSweep {
  public:
-  Sweep(const cost::Problem& problem, const SearchOptions& options, const std::vector<Structure>& structures,
-        const std::vector<Space>& spaces, core::StopToken stop)
+  StructureSweep(const cost::Problem& problem, const SearchOptions& options,
+                 const std::vector<UnitStructure>& structures, const std::vector<SweepSpace>& spaces,
+                 core::StopToken stop)
       : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {
-    for (const Space& space : spaces)
-      for (const Choices& choices : SearchList(problem, options, space).all())
-        for (Structure structure : structures) searches_.push_back({choices, structure});
-    if (std::find(structures.begin(), structures.end(), Structure::series_parallel) != structures.end())
+    for (const SweepSpace& space : spaces)
+      for (const StageChoices& choices : SearchList(problem, options, space).all())
+        for (UnitStructure structure : structures) searches_.push_back({choices, structure});
+    if (std::find(structures.begin(), structures.end(), UnitStructure::series_parallel) != structures.end())
       tree_ = tree_of(problem, units_, stop);
   }
 
   SearchResult run() {
     std::vector<std::optional<SweepCandidate>> found(searches_.size());
     std::vector<std::uint64_t> rows(searches_.size());
-    std::vector<Flow> flows;
-    for (const Search& search : searches_) flows.push_back(search.flow());
+    std::vector<PipelineFlow> flows;
+    for (const SweepSearch& search : searches_) flows.push_back(search.flow());
     double give_up = std::numeric_limits<double>::infinity();
     for (const auto& round : rounds(flows)) {
       const core::Seconds to_beat = fastest_.seconds();
@@ -199,11 +200,11 @@ class Sweep {
  private:
   double estimated(const plan::Plan& plan) const { return score::estimate(problem_, plan).iteration.value(); }
 
-  struct Search {
-    Choices choices;
-    Structure structure;
+  struct SweepSearch {
+    StageChoices choices;
+    UnitStructure structure;
     /// Flow of its plans; of several sizes the largest.
-    Flow flow() const {
+    PipelineFlow flow() const {
       const bool pinned = choices.micro_batches.size() == 1 && choices.replicas.size() == 1;
       return {choices.micro_batches.back(), pinned ? choices.replicas.front() : 0};
     }
@@ -217,13 +218,13 @@ class Sweep {
     return first.iteration / static_cast<double>(problem_.training.mini_batch);
   }
 
-  Arrangement arrangement(const Search& search) const {
-    if (search.structure != Structure::series_parallel) return arrange_in_row(units_.operators.size());
+  UnitArrangement arrangement(const SweepSearch& search) const {
+    if (search.structure != UnitStructure::series_parallel) return arrange_in_row(units_.operators.size());
     return arrange(tree_, unit_faces(problem_, units_, search.choices));
   }
 
   /// Returns nothing if no plan fits, or if none was found in time.
-  std::optional<SweepCandidate> search(const Search& search, double give_up, std::uint64_t& rows) {
+  std::optional<SweepCandidate> search(const SweepSearch& search, double give_up, std::uint64_t& rows) {
     try {
       stop_.check();
       return search_on(search, give_up, rows);
@@ -233,13 +234,13 @@ class Sweep {
     }
   }
 
-  std::optional<SweepCandidate> search_on(const Search& search, double give_up, std::uint64_t& rows) {
-    const Arrangement arranged = arrangement(search);
+  std::optional<SweepCandidate> search_on(const SweepSearch& search, double give_up, std::uint64_t& rows) {
+    const UnitArrangement arranged = arrangement(search);
     const StageTable table(problem_, units_, arranged, search.choices, stop_);
     const auto bottleneck = least_bottleneck(arranged, table, stop_, give_up);
     if (!bottleneck) return std::nullopt;
     rows = bottleneck->rows;
-    SweepCandidate out{assemble(problem_, table, bottleneck->stages, search.structure == Structure::row),
+    SweepCandidate out{assemble(problem_, table, bottleneck->stages, search.structure == UnitStructure::row),
                        bottleneck->seconds_per_sample, 0};
     if (!bottleneck->complete) {
       late_ = true;
@@ -291,10 +292,10 @@ class Sweep {
   [[noreturn]] void explain() const {
     if (std::isfinite(options_.give_up.value()))
       throw core::Infeasible("no plan computes for less time than the search allows");
-    for (const Search& search :
+    for (const SweepSearch& search :
          searches_)  // the smallest micro-batch that can occupy all devices needs the least memory
       if (const auto reason = obstacle(problem_, units_, arrangement(search), search.choices,
-                                       search.structure != Structure::series_parallel, stop_))
+                                       search.structure != UnitStructure::series_parallel, stop_))
         throw core::Infeasible(*reason);
     throw core::Infeasible(
         fmt::format("no plan uses exactly {} devices with micro-batches of up to {} samples",
@@ -304,8 +305,8 @@ class Sweep {
   const cost::Problem& problem_;
   const SearchOptions& options_;
   core::StopToken stop_;
-  std::vector<Search> searches_;
-  Units units_;
+  std::vector<SweepSearch> searches_;
+  UnitGraph units_;
   graph::SpTree tree_;
   LeastSoFar fastest_;                     ///< fastest plan found by any search
   mutable std::atomic<bool> late_{false};  ///< some search was stopped early; searches run in parallel
@@ -335,15 +336,15 @@ const std::vector<PlannerOption>& sweep_options() {
 namespace {
 
 /// Spaces given by a planner's own options, one for each in-flight rule to try.
-std::vector<Space> spaces(const char* planner, const SearchOptions& options) {
+std::vector<SweepSpace> spaces(const char* planner, const SearchOptions& options) {
   using schedule::InFlight;
   const OwnValues own(planner, sweep_options(), options.own);
-  Space space{
+  SweepSpace space{
       {{}, {}, options.k}, free_flows(own.word(kChooseBy)), static_cast<int>(own.number("max_replicas"))};
-  space.rules.objective = own.word("objective") == "sum" ? Objective::sum : Objective::longer;
+  space.rules.objective = own.word("objective") == "sum" ? StageTimeRule::sum : StageTimeRule::longer;
   space.rules.reduced = own.word("all_reduce") == "per_iteration" ? ReduceFrequency::per_iteration
                                                                   : ReduceFrequency::per_micro_batch;
-  std::vector<Space> out;
+  std::vector<SweepSpace> out;
   for (const auto& [word, in_flight] :
        {std::pair{"depth", InFlight::depth}, std::pair{"hide_transfers", InFlight::hide_transfers}}) {
     if (own.word("in_flight") != word && own.word("in_flight") != "either") continue;
@@ -356,8 +357,8 @@ std::vector<Space> spaces(const char* planner, const SearchOptions& options) {
 }  // namespace
 
 SearchResult sweep(const char* planner, const cost::Problem& problem, const SearchOptions& options,
-                   const std::vector<Structure>& structures, core::StopToken stop) {
-  return Sweep(problem, options, structures, spaces(planner, options), stop).run();
+                   const std::vector<UnitStructure>& structures, core::StopToken stop) {
+  return StructureSweep(problem, options, structures, spaces(planner, options), stop).run();
 }
 
 }  // namespace penstock::planners

@@ -11,7 +11,7 @@
 
 namespace penstock::planners {
 
-enum class Structure {
+enum class UnitStructure {
   series_parallel,  ///< the series-parallel tree
   row,              ///< all operators in one row; each stage waits for the one before
   row_as_graph,     ///< Partitioned as a row, but a stage waits only for the stages it reads from.
@@ -34,15 +34,15 @@ core::Seconds evaluated(const SearchOptions& options, const plan::Plan& plan, co
 core::Seconds evaluated_to_win(const SearchOptions& options, const plan::Plan& plan, core::Seconds to_beat);
 
 /// Score of a plan. A plan that a limit left no time to evaluate comes after all others, by its estimate.
-struct Verdict {
+struct PlanVerdict {
   bool late = false;
   core::Seconds iteration;
-  friend auto operator<=>(const Verdict&, const Verdict&) = default;
+  friend auto operator<=>(const PlanVerdict&, const PlanVerdict&) = default;
 };
 /// Score by options.evaluate if that decides, otherwise by the planner's own estimate. A plan slower than
 /// `to_beat` may get any time above it.
-Verdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate,
-               core::Seconds to_beat = core::Seconds(std::numeric_limits<double>::infinity()));
+PlanVerdict judged(const SearchOptions& options, const plan::Plan& plan, core::Seconds estimate,
+                   core::Seconds to_beat = core::Seconds(std::numeric_limits<double>::infinity()));
 
 /// Fast lower bound on options.evaluate; zero if there is none, or if the estimate decides.
 core::Seconds evaluated_at_least(const SearchOptions& options, const plan::Plan& plan);
@@ -61,6 +61,6 @@ const std::vector<PlannerOption>& sweep_options();
 /// parallel, the best iteration time kept, over all structures given. The result does not depend on the
 /// number of threads. `planner`: its name, for errors about options.own.
 SearchResult sweep(const char* planner, const cost::Problem& problem, const SearchOptions& options,
-                   const std::vector<Structure>& structures, core::StopToken stop);
+                   const std::vector<UnitStructure>& structures, core::StopToken stop);
 
 }  // namespace penstock::planners

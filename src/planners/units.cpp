@@ -23,14 +23,14 @@ graph::Dag dag_of(const graph::OpGraph& graph, std::size_t units, const std::vec
 
 }  // namespace
 
-Units planning_units(const graph::OpGraph& graph) {
+UnitGraph planning_units(const graph::OpGraph& graph) {
   std::vector<Vertex> host(graph.size());  // operator whose unit each operator joins
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const auto readers = graph.dag().successors(static_cast<Vertex>(v));
     const bool joins = graph.op(OpId(v)).kind == graph::OpKind::input && !readers.empty();
     host[v] = joins ? readers.front() : static_cast<Vertex>(v);
   }
-  Units units;
+  UnitGraph units;
   std::vector<Vertex> unit_of(graph.size(), -1);
   for (std::size_t v = 0; v < graph.size(); ++v) {
     if (host[v] != static_cast<Vertex>(v)) continue;
@@ -45,14 +45,14 @@ Units planning_units(const graph::OpGraph& graph) {
   return units;
 }
 
-Units layer_units(const graph::OpGraph& graph) {
+UnitGraph layer_units(const graph::OpGraph& graph) {
   const auto read = plan::layer_row(graph);
   if (const auto* why = std::get_if<std::string>(&read)) throw core::BadInput("units=layers: " + *why);
   const auto& row = std::get<plan::LayerRow>(read);
   std::vector<std::vector<OpId>> parts(static_cast<std::size_t>(row.parts()));
   for (std::size_t v = 0; v < graph.size(); ++v)
     parts[static_cast<std::size_t>(row.part_of[v])].emplace_back(v);
-  Units units;
+  UnitGraph units;
   std::vector<Vertex> unit_of(graph.size());
   for (auto& part : parts) {
     if (part.empty()) continue;  // no operators before the first layer, or behind the last

@@ -9,13 +9,13 @@ namespace penstock::planners {
 
 /// An `input` operator does no work, so it is placed with its first consumer (the smallest-numbered one)
 /// instead of occupying a device. An input without readers is a unit.
-struct Units {
+struct UnitGraph {
   std::vector<std::vector<core::OpId>> operators;  ///< [unit] ascending
   graph::Dag dag;                                  ///< over units, in topological order
 };
-Units planning_units(const graph::OpGraph& graph);
+UnitGraph planning_units(const graph::OpGraph& graph);
 /// Units of whole layers, of everything before the first, and of everything behind the last
 /// (plan/layer_row.hpp): where training frameworks cut. Throws BadInput if the model is no row of layers.
-Units layer_units(const graph::OpGraph& graph);
+UnitGraph layer_units(const graph::OpGraph& graph);
 
 }  // namespace penstock::planners

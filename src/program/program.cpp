@@ -19,7 +19,7 @@ using schedule::Action;
 using schedule::ActionKind;
 
 /// Instructions of a stage's row other than passes.
-struct Needs {
+struct RowUpdates {
   bool step = false;
   bool sums = false;
   std::int32_t buckets = 1;
@@ -29,12 +29,12 @@ bool weigh(const graph::OpGraph& graph, const std::vector<core::OpId>& operators
   return std::ranges::any_of(operators, [&](core::OpId op) { return graph.parameter_bytes(op).value() > 0; });
 }
 
-std::vector<Needs> stage_needs(const graph::OpGraph& graph, const plan::Plan& plan,
-                               const std::vector<plan::SharedParameters>& shared,
-                               const std::vector<std::int32_t>& buckets) {
-  std::vector<Needs> out;
+std::vector<RowUpdates> stage_needs(const graph::OpGraph& graph, const plan::Plan& plan,
+                                    const std::vector<plan::SharedParameters>& shared,
+                                    const std::vector<std::int32_t>& buckets) {
+  std::vector<RowUpdates> out;
   for (const plan::Stage& stage : plan.stages) {
-    Needs needs;
+    RowUpdates needs;
     if (!buckets.empty()) needs.buckets = buckets[out.size()];
     needs.step = weigh(graph, stage.operators) || !graph::borrowed(graph, stage.operators).empty();
     needs.sums = needs.buckets > 1 ||
@@ -46,10 +46,10 @@ std::vector<Needs> stage_needs(const graph::OpGraph& graph, const plan::Plan& pl
 
 class RowBuilder {
  public:
-  RowBuilder(const std::vector<Needs>& needs, const LoweringOptions& options)
+  RowBuilder(const std::vector<RowUpdates>& needs, const LoweringOptions& options)
       : needs_(needs), options_(options) {}
 
-  Rank build(const schedule::RankOrder& row) {
+  RankProgram build(const schedule::RankOrder& row) {
     row_.reserve(row.size());
     for (const Action& action : row) add(action);
     return std::move(out_);
@@ -96,7 +96,7 @@ class RowBuilder {
   }
 
   void sum(StageId stage) {
-    const Needs& needs = needs_[stage.index()];
+    const RowUpdates& needs = needs_[stage.index()];
     if (!needs.sums) return;
     const bool by_bucket =
         needs.buckets > 1 && !row_.empty() && row_.back().stage == stage && !row_.back().joined;
@@ -110,9 +110,9 @@ class RowBuilder {
     }
   }
 
-  const std::vector<Needs>& needs_;
+  const std::vector<RowUpdates>& needs_;
   const LoweringOptions& options_;
-  Rank out_;
+  RankProgram out_;
   Row& row_ = out_.row;
 };
 
@@ -131,7 +131,7 @@ std::size_t place_of(const plan::SharedParameters& shared, const Row& row, std::
   return from;
 }
 
-void insert(Rank& rank, std::size_t place, const Instruction& instruction) {
+void insert(RankProgram& rank, std::size_t place, const Instruction& instruction) {
   const auto position = static_cast<std::int32_t>(place);
   rank.row.insert(rank.row.begin() + position, instruction);
   const auto later = std::ranges::lower_bound(rank.updates, position);
@@ -172,8 +172,9 @@ Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& schedu
   Program out;
   out.shared = plan::shared_parameters(graph, plan);
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
-    out.stages.push_back(
-        {static_cast<std::size_t>(scheduled.order.rank_of_stage[s]), Sharing(plan, plan.stages[s]), {}});
+    out.stages.push_back({static_cast<std::size_t>(scheduled.order.rank_of_stage[s]),
+                          SampleSharing(plan, plan.stages[s]),
+                          {}});
   const auto needs = stage_needs(graph, plan, out.shared, options.buckets);
   for (const schedule::RankOrder& row : scheduled.order.ranks)
     out.ranks.push_back(RowBuilder(needs, options).build(row));
@@ -188,7 +189,7 @@ Program lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& schedu
   return out;
 }
 
-std::vector<GradientSum> gradient_sums(const Rank& rank) {
+std::vector<GradientSum> gradient_sums(const RankProgram& rank) {
   const auto at = [&](std::int32_t p) { return rank.row[static_cast<std::size_t>(p)]; };
   std::vector<GradientSum> out;
   for (const std::int32_t p : rank.updates) {

@@ -2,7 +2,7 @@
 
 namespace penstock::program {
 
-Sharing::Sharing(const plan::Plan& plan, const plan::Stage& stage)
+SampleSharing::SampleSharing(const plan::Plan& plan, const plan::Stage& stage)
     : micro_batch(stage.micro_batch),
       replicas(static_cast<std::int32_t>(stage.replicas())),
       group(static_cast<std::int32_t>(stage.replica_size())),

@@ -15,9 +15,9 @@ T& slot(std::vector<T>& list, std::int32_t micro_batch, T none) {
   return list[m];
 }
 
-class Indexer {
+class RowIndexer {
  public:
-  Indexer(const Row& row, core::StageId stage, bool late, std::size_t micro_batches)
+  RowIndexer(const Row& row, core::StageId stage, bool late, std::size_t micro_batches)
       : row_(row), late_(late) {
     for (auto* passes : {&out_.forward, &out_.backward}) passes->reserve(micro_batches);
     for (auto* list : {&out_.release, &forwards_, &backwards_, &releases_}) list->reserve(micro_batches);
@@ -34,7 +34,7 @@ class Indexer {
     const std::int32_t m = pass.micro_batch;
     const std::int32_t first = pass.joined ? p - 1 : p, last = leads(p) ? p + 1 : p;
     if (pass.kind == ActionKind::forward) {
-      Stretch& stretch = slot(out_.forward, m, {});
+      PassStretch& stretch = slot(out_.forward, m, {});
       if (stretch.first < 0) stretch.first = first, forwards_.push_back(m);
       stretch.last = last;
       most_ = std::max(most_, forwards_.size() - releases_.size());
@@ -57,7 +57,7 @@ class Indexer {
     return next < row_.size() && row_[next].joined;
   }
   void begin_backward(std::int32_t m, std::int32_t first) {
-    Stretch& stretch = slot(out_.backward, m, {});
+    PassStretch& stretch = slot(out_.backward, m, {});
     if (stretch.first < 0) stretch.first = first, backwards_.push_back(m);
   }
 
@@ -83,7 +83,7 @@ class Indexer {
 }  // namespace
 
 StageIndex index_stage(const Row& row, core::StageId stage, bool late, std::size_t micro_batches) {
-  return Indexer(row, stage, late, micro_batches).take();
+  return RowIndexer(row, stage, late, micro_batches).take();
 }
 
 }  // namespace penstock::program

@@ -105,9 +105,9 @@ schedule::WeightsUsed weights_by_pass(const plan::Plan& plan, const schedule::Sc
 }
 
 /// Converts a program of ranks to one of devices, each with its messages.
-class Lowering {
+class DeviceLowering {
  public:
-  Lowering(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled)
+  DeviceLowering(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled)
       : graph_(graph),
         plan_(scheduled.plan),
         stages_(scheduled.stages),
@@ -129,9 +129,9 @@ class Lowering {
       for (std::size_t d = 0; d < plan_.stages[s].devices.size(); ++d)
         if (auto& list = out_.devices[plan_.stages[s].devices[d].index()]; list.empty())
           list = instructions(ranks_.stages[s].rank, d);
-    for (const plan::Boundary& boundary : stages_.boundaries()) {
+    for (const plan::StageBoundary& boundary : stages_.boundaries()) {
       const auto tensors = crossing(boundary);
-      program::for_each_message(ranks_, boundary, [&](const program::Message& message) {
+      program::for_each_message(ranks_, boundary, [&](const program::StageMessage& message) {
         add(message, tensors, boundary.bytes * message.samples.count);
       });
     }
@@ -140,18 +140,19 @@ class Lowering {
 
  private:
   /// Instructions of the i-th device of a rank; a colocated stage numbers its replicas differently.
-  std::vector<Instruction> instructions(std::size_t rank, std::size_t device) const {
-    std::vector<Instruction> out;
+  std::vector<DeviceInstruction> instructions(std::size_t rank, std::size_t device) const {
+    std::vector<DeviceInstruction> out;
     std::size_t pass = 0;
     for (const program::Instruction& of_rank : ranks_.ranks[rank].row) {
-      Instruction instruction;
+      DeviceInstruction instruction;
       instruction.kind = of_rank.kind;
       instruction.stage = of_rank.stage;
       instruction.shared = of_rank.shared;
       if (of_rank.micro_batch >= 0) {
-        const program::Sharing& sharing = ranks_.stages[of_rank.stage.index()].sharing;
+        const program::SampleSharing& sharing = ranks_.stages[of_rank.stage.index()].sharing;
         const std::size_t replica = device / static_cast<std::size_t>(sharing.group);
-        const program::Share share = sharing.share(of_rank.micro_batch, static_cast<std::int64_t>(replica));
+        const program::ReplicaShare share =
+            sharing.share(of_rank.micro_batch, static_cast<std::int64_t>(replica));
         instruction.micro_batch = share.number;
         instruction.samples = share.samples;
         instruction.weights = weights_[rank][replica].at(pass++);
@@ -162,7 +163,7 @@ class Lowering {
   }
 
   /// Adds messages; `bytes` are those of all parts.
-  void add(const program::Message& of_ranks, const std::vector<core::OpId>& tensors, core::Bytes bytes) {
+  void add(const program::StageMessage& of_ranks, const std::vector<core::OpId>& tensors, core::Bytes bytes) {
     if (out_.messages.size() >= kMostMessages)
       throw core::Error(core::ExitCode::limit, "the program has more than 2^24 messages");
     const auto id = static_cast<MessageId>(out_.messages.size());
@@ -178,15 +179,15 @@ class Lowering {
     (room < 0 ? out_.open_at_start[receiver.index()] : at(receiver, room).opens).push_back(id);
   }
 
-  DeviceId device(const program::End& end) const {
+  DeviceId device(const program::MessageEnd& end) const {
     return plan_.stages[end.stage.index()].devices[static_cast<std::size_t>(end.device)];
   }
-  Instruction& at(DeviceId device, std::int32_t position) {
+  DeviceInstruction& at(DeviceId device, std::int32_t position) {
     return out_.devices[device.index()][static_cast<std::size_t>(position)];
   }
 
   /// Operators of one stage that the other reads.
-  std::vector<core::OpId> crossing(const plan::Boundary& boundary) const {
+  std::vector<core::OpId> crossing(const plan::StageBoundary& boundary) const {
     std::set<core::OpId> out;
     for (const core::OpId op : plan_.stages[boundary.from.index()].operators)
       for (const graph::Vertex to : graph_.dag().successors(static_cast<graph::Vertex>(op.index())))
@@ -201,7 +202,7 @@ class Lowering {
   const plan::StageGraph& stages_;
   const program::Program ranks_;
   const schedule::WeightsUsed weights_;
-  std::vector<StageId> source_;  ///< [stage] see Message::source
+  std::vector<StageId> source_;  ///< [stage] see DeviceMessage::source
   DevicePrograms out_;
 };
 
@@ -210,7 +211,7 @@ class Lowering {
 DevicePrograms lower(const graph::OpGraph& graph, const schedule::ScheduledPlan& scheduled) {
   check(graph, scheduled.plan);
   check_shared(graph, scheduled.plan);
-  return Lowering(graph, scheduled).lower();
+  return DeviceLowering(graph, scheduled).lower();
 }
 
 }  // namespace penstock::replay

@@ -32,14 +32,14 @@ std::string_view name(ActionKind kind) {
 
 }  // namespace
 
-std::string task_name(core::DeviceId device, const Instruction& instruction) {
+std::string task_name(core::DeviceId device, const DeviceInstruction& instruction) {
   std::string out = fmt::format("device {}, {}", device.index(), name(instruction.kind));
   if (instruction.micro_batch >= 0) out += fmt::format(" of micro-batch {}", instruction.micro_batch);
   if (instruction.stage.valid()) out += fmt::format(" on stage {}", instruction.stage.index());
   return out;
 }
 
-std::string name(const Message& message) {
+std::string name(const DeviceMessage& message) {
   return fmt::format("the {} of micro-batch {} on stage {} from device {}",
                      message.gradient ? "gradients" : "tensors", message.sent_in, message.from.index(),
                      message.sender.index());
@@ -48,7 +48,7 @@ std::string name(const Message& message) {
 std::exception_ptr told(const std::string& task) {
   try {
     throw;
-  } catch (const core::Interrupted&) {
+  } catch (const core::InterruptedError&) {
     return std::current_exception();
   } catch (const core::LimitHit&) {
     return std::current_exception();

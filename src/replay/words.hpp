@@ -9,9 +9,9 @@
 namespace penstock::replay {
 
 /// Returns a text such as "device 2, forward of micro-batch 3 on stage 1".
-std::string task_name(core::DeviceId device, const Instruction& instruction);
+std::string task_name(core::DeviceId device, const DeviceInstruction& instruction);
 /// Returns a text such as "the tensors of micro-batch 3 on stage 0 from device 1".
-std::string name(const Message& message);
+std::string name(const DeviceMessage& message);
 
 /// Returns the exception being handled, with `task` in front of its text; requests to stop are unchanged.
 /// Foreign exceptions become Error(device_failed).

@@ -7,11 +7,11 @@
 
 namespace penstock::report {
 
-struct Agreement {
+struct ValidationAgreement {
   std::int64_t plans = 0, noisy = 0;
-  trace::Accuracy time, peak;
+  trace::PredictionAccuracy time, peak;
   double tau = 0;  ///< Kendall's tau of iteration times; NaN if there is no ranking
 };
-Agreement agreement(std::span<const ReplayRow> rows);
+ValidationAgreement agreement(std::span<const ReplayRow> rows);
 
 }  // namespace penstock::report

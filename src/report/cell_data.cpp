@@ -50,9 +50,9 @@ Json stages(const CellData& cell) {
   return out;
 }
 
-Json edges(const std::vector<plan::Boundary>& boundaries) {
+Json edges(const std::vector<plan::StageBoundary>& boundaries) {
   Json out = Json::array();
-  for (const plan::Boundary& edge : boundaries)
+  for (const plan::StageBoundary& edge : boundaries)
     out.push_back({edge.from.index(), edge.to.index(), edge.bytes.value()});
   return out;
 }

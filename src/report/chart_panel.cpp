@@ -43,9 +43,9 @@ double nice_step(double whole, int most) {
 }
 
 /// Height of values above the plot's lower edge.
-class Up {
+class HeightScale {
  public:
-  Up(const ChartPanel& panel, int pixels) : pixels_(pixels) {
+  HeightScale(const ChartPanel& panel, int pixels) : pixels_(pixels) {
     double least = panel.lines.front().points.front().second;
     for (const ChartLine& line : panel.lines)
       for (const auto& [x, value] : line.points) {
@@ -64,7 +64,7 @@ class Up {
     most_ *= 1.06;
   }
   Tenths at(double value) const {
-    return log_ ? log_->at(value) : Scale{most_, pixels_ * kPixel}.at(std::max(value, 0.0));
+    return log_ ? log_->at(value) : LineScale{most_, pixels_ * kPixel}.at(std::max(value, 0.0));
   }
   const std::vector<double>& ticks() const { return ticks_; }
 
@@ -76,9 +76,9 @@ class Up {
 };
 
 /// Position along the plot; logarithmic if the largest is at least four times the smallest.
-class Across {
+class PlaceScale {
  public:
-  explicit Across(const ChartPanel& panel) {
+  explicit PlaceScale(const ChartPanel& panel) {
     for (const ChartLine& line : panel.lines)
       for (const auto& [place, value] : line.points) places_.insert(place);
     log_ = *places_.begin() > 0 && *places_.rbegin() >= 4 * *places_.begin();
@@ -87,7 +87,8 @@ class Across {
   Tenths at(double place) const {
     constexpr int kMargin = 14;
     const double low = position(*places_.begin()), high = position(*places_.rbegin());
-    return kMargin * kPixel + Scale{high - low, (kPlotWide - 2 * kMargin) * kPixel}.at(position(place) - low);
+    return kMargin * kPixel +
+           LineScale{high - low, (kPlotWide - 2 * kMargin) * kPixel}.at(position(place) - low);
   }
 
  private:
@@ -120,7 +121,7 @@ std::string number_text(double value) {
   return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
-std::string up_axis(const Up& up, int x, int y) {
+std::string up_axis(const HeightScale& up, int x, int y) {
   std::string out;
   for (const double tick : up.ticks()) {
     const Tenths at = (y + kPlotTop + kPlotHigh) * kPixel - up.at(tick);
@@ -131,8 +132,8 @@ std::string up_axis(const Up& up, int x, int y) {
 }
 
 std::string lines_element(const ChartPanel& panel, int x, int y) {
-  const Up up(panel, kPlotHigh);
-  const Across across(panel);
+  const HeightScale up(panel, kPlotHigh);
+  const PlaceScale across(panel);
   std::string out = up_axis(up, x, y);
   const int bottom = y + kPlotTop + kPlotHigh;
   Tenths reached = 0;
@@ -168,7 +169,7 @@ std::string lines_element(const ChartPanel& panel, int x, int y) {
 /// One bar for each line, with its name in front and its value behind.
 std::string bars_element(const ChartPanel& panel, int x, int y) {
   constexpr int kNames = 108, kValues = 62, kNameLetters = 15, kTallest = 26;
-  const Up along(panel, kPanelWidth - 20 - kNames - kValues);
+  const HeightScale along(panel, kPanelWidth - 20 - kNames - kValues);
   const int step = std::min(kTallest, (kPlotHigh + 30) / static_cast<int>(panel.lines.size()));
   const int left = x + 20 + kNames;
   std::string out;
@@ -186,7 +187,7 @@ std::string bars_element(const ChartPanel& panel, int x, int y) {
 }
 
 bool one_place(const ChartPanel& panel) {
-  return Across(panel).places().size() == 1;
+  return PlaceScale(panel).places().size() == 1;
 }
 
 }  // namespace

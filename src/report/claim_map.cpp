@@ -24,7 +24,7 @@ using Colour = std::array<double, 3>;
 constexpr Colour kAbove = {230, 159, 0}, kBelow = {0, 114, 178};
 
 /// Texts of a column in these rows: ascending if all are numbers, otherwise in their order.
-class Labels {
+class AxisLabels {
  public:
   void add(const std::string& text) {
     if (std::find(texts_.begin(), texts_.end(), text) == texts_.end()) texts_.push_back(text);
@@ -41,8 +41,8 @@ class Labels {
   std::vector<std::string> texts_;
 };
 
-struct Panel {
-  Labels across, up;
+struct MapPanel {
+  AxisLabels across, up;
   std::map<std::pair<std::string, std::string>, double> values;  ///< {across, up}
 };
 
@@ -56,9 +56,9 @@ std::string fill(double value, std::optional<double> even) {
   return fmt::format("#{:02X}{:02X}{:02X}", mixed(full[0]), mixed(full[1]), mixed(full[2]));
 }
 
-class Drawing {
+class MapDrawing {
  public:
-  Drawing(const Claim& claim, const Rows& rows) : claim_(claim), map_(*claim.map) {
+  MapDrawing(const Claim& claim, const TextRows& rows) : claim_(claim), map_(*claim.map) {
     for (const ClaimValue& value : values(claim, rows)) place(rows, value);
     core::require(!panels_.empty() || rows_.texts().empty(), "a value has a panel");
     rows_.order();
@@ -97,13 +97,13 @@ class Drawing {
   }
 
  private:
-  void place(const Rows& rows, const ClaimValue& value) {
+  void place(const TextRows& rows, const ClaimValue& value) {
     const auto cell = [&](const std::string& column) { return text_of(rows, value.row, column); };
     const std::string row = map_.panels.empty() ? "" : cell(map_.panels[0]),
                       column = map_.panels.size() < 2 ? "" : cell(map_.panels[1]);
     rows_.add(row);
     columns_.add(column);
-    Panel& panel = panels_[{row, column}];
+    MapPanel& panel = panels_[{row, column}];
     const std::string across = cell(map_.across), up = cell(map_.up);
     panel.across.add(across);
     panel.up.add(up);
@@ -136,7 +136,7 @@ class Drawing {
                                     int top) const {
     const auto found = panels_.find({row, column});
     if (found == panels_.end()) return {"", 0};
-    const Panel& panel = found->second;
+    const MapPanel& panel = found->second;
     const auto &across = panel.across.texts(), &up = panel.up.texts();
     const int x = left + kLabel, y = top + kPanelHead, height = kRow * static_cast<int>(up.size());
     std::string out = text_element(x, top + 14, "", head(row, column)), frames;
@@ -154,7 +154,7 @@ class Drawing {
             kLabel + std::max(fields, kLetter * static_cast<int>(head(row, column).size())) + kGap};
   }
 
-  void field(const Panel& panel, const std::string& across, const std::string& up, int x, int y,
+  void field(const MapPanel& panel, const std::string& across, const std::string& up, int x, int y,
              std::string& out, std::string& frames) const {
     const auto found = panel.values.find({across, up});
     const bool known = found != panel.values.end();
@@ -175,8 +175,8 @@ class Drawing {
 
   const Claim& claim_;
   const ClaimMap& map_;
-  Labels rows_, columns_;
-  std::map<std::pair<std::string, std::string>, Panel> panels_;  ///< {row, column}
+  AxisLabels rows_, columns_;
+  std::map<std::pair<std::string, std::string>, MapPanel> panels_;  ///< {row, column}
 };
 
 }  // namespace
@@ -185,9 +185,9 @@ std::string map_file(std::size_t claim) {
   return fmt::format("claim_{}.svg", claim + 1);
 }
 
-std::string claim_map_svg(const Claim& claim, const Rows& rows) {
+std::string claim_map_svg(const Claim& claim, const TextRows& rows) {
   core::require(claim.map.has_value(), "a picture is drawn of claims that have a map");
-  return Drawing(claim, rows).svg();
+  return MapDrawing(claim, rows).svg();
 }
 
 }  // namespace penstock::report

@@ -14,27 +14,27 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string ours(const Finding& finding) {
+std::string ours(const ClaimFinding& finding) {
   return finding.ours ? text(*finding.ours) : "";
 }
 
 /// Returns "12", or "9 of 12" if rows have no value.
-std::string values(const Finding& finding) {
+std::string values(const ClaimFinding& finding) {
   const std::string count = std::to_string(finding.values);
   return finding.missing == 0 ? count : fmt::format("{} of {}", count, finding.values + finding.missing);
 }
 
 /// Reason, for claims that are not reproduced.
-std::string reason(const Claim& claim, const Finding& finding) {
+std::string reason(const Claim& claim, const ClaimFinding& finding) {
   return finding.verdict == Verdict::reproduced ? "" : claim.reason;
 }
 
-Json ends(Interval interval) {
+Json ends(ClaimInterval interval) {
   const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
   return {end(interval.low), end(interval.high)};
 }
 
-Json json(const Claim& claim, const Finding& finding) {
+Json json(const Claim& claim, const ClaimFinding& finding) {
   return {{"claim", claim.what},
           {"source", claim.source},
           {"paper", ends(claim.paper)},
@@ -48,8 +48,8 @@ Json json(const Claim& claim, const Finding& finding) {
 
 }  // namespace
 
-std::string claims_csv(std::span<const Claim> claims, std::span<const Finding> findings) {
-  Rows rows{{"claim", "source", "paper", "ours", "values", "verdict", "reason"}, {"claim"}, {}};
+std::string claims_csv(std::span<const Claim> claims, std::span<const ClaimFinding> findings) {
+  TextRows rows{{"claim", "source", "paper", "ours", "values", "verdict", "reason"}, {"claim"}, {}};
   for (std::size_t i = 0; i < claims.size(); ++i)
     rows.cells.push_back({claims[i].what, claims[i].source, text(claims[i].paper), ours(findings[i]),
                           values(findings[i]), std::string(name(findings[i].verdict)),
@@ -57,7 +57,7 @@ std::string claims_csv(std::span<const Claim> claims, std::span<const Finding> f
   return to_csv(rows);
 }
 
-std::string claims_table(std::span<const Claim> claims, std::span<const Finding> findings) {
+std::string claims_table(std::span<const Claim> claims, std::span<const ClaimFinding> findings) {
   Table table({{"claim"}, {"source"}, {"paper", Align::right}, {"ours", Align::right}, {"verdict"}});
   for (std::size_t i = 0; i < claims.size(); ++i)
     table.add({claims[i].what, claims[i].source, text(claims[i].paper), ours(findings[i]),
@@ -66,7 +66,7 @@ std::string claims_table(std::span<const Claim> claims, std::span<const Finding>
 }
 
 std::string claims_json(const std::string& experiment, const std::string& summary,
-                        std::span<const Claim> claims, std::span<const Finding> findings) {
+                        std::span<const Claim> claims, std::span<const ClaimFinding> findings) {
   Json list = Json::array();
   for (std::size_t i = 0; i < claims.size(); ++i) {
     list.push_back(json(claims[i], findings[i]));

@@ -47,7 +47,7 @@ std::string shown_value(std::int64_t count, std::string_view kind) {
 std::string shown_value(double number, std::string_view kind) {
   return shown_number(number, kind);
 }
-std::string shown_value(const plan::Extent& extent, std::string_view) {
+std::string shown_value(const plan::ValueRange& extent, std::string_view) {
   return plan::text(extent);
 }
 template <class T>
@@ -61,7 +61,8 @@ std::string_view kind_of(std::string_view name) {
 }
 
 /// Values of a row for people, by column name.
-std::map<std::string, std::string> shown_values(const CellResult& row, const Rows& axes, std::size_t index) {
+std::map<std::string, std::string> shown_values(const CellResult& row, const TextRows& axes,
+                                                std::size_t index) {
   std::map<std::string, std::string> out;
   each_field(row, kAllAndRatio,
              [&](const char* name, const auto& value) { out[name] = shown_value(value, kind_of(name)); });
@@ -152,9 +153,9 @@ std::string same_in_all(std::span<const CellResult> rows, const Names& names) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-Rows chosen_rows(std::span<const CellResult> rows, const Names& names) {
-  const Rows all = to_rows(rows, true);
-  Rows out{names, {}, {}};
+TextRows chosen_rows(std::span<const CellResult> rows, const Names& names) {
+  const TextRows all = to_rows(rows, true);
+  TextRows out{names, {}, {}};
   std::vector<std::size_t> places;
   for (const std::string& name : names)
     places.push_back(static_cast<std::size_t>(std::ranges::find(all.columns, name) - all.columns.begin()));
@@ -175,7 +176,7 @@ std::string chosen_json(std::span<const CellResult> rows, const Names& names, co
 std::vector<ChosenColumn> chosen_columns(std::span<const CellResult> rows, const Names& names) {
   std::vector<ChosenColumn> out;
   for (const std::string& name : names) out.push_back({title_of(plan_words(), name), is_number(name), {}});
-  const Rows axes = to_rows(rows);
+  const TextRows axes = to_rows(rows);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto values = shown_values(rows[r], axes, r);
     for (std::size_t c = 0; c < names.size(); ++c) out[c].cells.push_back(values.at(names[c]));
@@ -183,7 +184,7 @@ std::vector<ChosenColumn> chosen_columns(std::span<const CellResult> rows, const
   return out;
 }
 
-std::string chosen_table(std::span<const CellResult> rows, const Names& names, const Screen& screen) {
+std::string chosen_table(std::span<const CellResult> rows, const Names& names, const ScreenLimits& screen) {
   const std::vector<ChosenColumn> chosen = chosen_columns(rows, names);
   std::vector<Column> columns;
   for (const ChosenColumn& column : chosen)

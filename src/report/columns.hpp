@@ -5,14 +5,14 @@
 
 namespace penstock::report {
 
-inline constexpr Columns kAbout{false, false, false, false};  ///< only columns that identify a row
-inline constexpr Columns kAll{true, true, true,
-                              true};  ///< columns in files: ratios are computed when they are read
-inline constexpr Columns kAllAndRatio{true, true, true, true, true};
+inline constexpr ColumnGroups kAbout{false, false, false, false};  ///< only columns that identify a row
+inline constexpr ColumnGroups kAll{true, true, true,
+                                   true};  ///< columns in files: ratios are computed when they are read
+inline constexpr ColumnGroups kAllAndRatio{true, true, true, true, true};
 
 /// Calls visit(name, value) for the selected columns of the row, in their order.
 template <class Row, class Visit>
-void each_field(Row& row, const Columns& columns, Visit&& visit) {
+void each_field(Row& row, const ColumnGroups& columns, Visit&& visit) {
   visit("model", row.model);
   visit("cluster", row.cluster);
   visit("devices", row.devices);

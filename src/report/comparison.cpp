@@ -98,7 +98,7 @@ void add_ratios(std::vector<CellResult>& rows, const std::string& baseline) {
 }
 
 std::string comparison(std::span<const CellResult> given, const std::string& baseline, bool measured,
-                       const Screen& screen) {
+                       const ScreenLimits& screen) {
   std::vector<CellResult> rows(given.begin(), given.end());
   add_ratios(rows, baseline);
   const ExtraColumns extra{

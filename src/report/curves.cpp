@@ -22,7 +22,7 @@ void append(Curve& curve, Picoseconds time, std::int64_t value) {
 }
 
 /// Changes at moments, in any order.
-using Steps = std::vector<Sample>;
+using Steps = std::vector<CurvePoint>;
 
 void hold(Steps& steps, const Span& span, std::int64_t value) {
   if (span.start == span.end) return;
@@ -31,10 +31,11 @@ void hold(Steps& steps, const Span& span, std::int64_t value) {
 }
 
 Curve sum(Steps& steps) {
-  std::sort(steps.begin(), steps.end(), [](const Sample& a, const Sample& b) { return a.time < b.time; });
+  std::sort(steps.begin(), steps.end(),
+            [](const CurvePoint& a, const CurvePoint& b) { return a.time < b.time; });
   Curve out;
   std::int64_t value = 0;
-  for (const Sample& step : steps) append(out, step.time, value += step.value);
+  for (const CurvePoint& step : steps) append(out, step.time, value += step.value);
   return out;
 }
 

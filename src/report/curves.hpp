@@ -10,14 +10,14 @@
 namespace penstock::report {
 
 /// The value from `time` on.
-struct Sample {
+struct CurvePoint {
   core::Picoseconds time;
   std::int64_t value;
 };
 
 /// Sorted by time, one sample per moment and only where the value changes; the first is at time zero. Empty
 /// if the value is always zero.
-using Curve = std::vector<Sample>;
+using Curve = std::vector<CurvePoint>;
 
 /// Bytes of one kind over time.
 Curve memory_curve(const trace::DeviceTrace& device, trace::MemoryKind kind);

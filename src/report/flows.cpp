@@ -20,9 +20,9 @@ struct ServedStage {
 };
 
 /// Finds computations by device, stage, direction and micro-batch.
-class Computations {
+class ComputationIndex {
  public:
-  explicit Computations(const trace::Trace& trace) : trace_(trace), of_device_(trace.devices.size()) {
+  explicit ComputationIndex(const trace::Trace& trace) : trace_(trace), of_device_(trace.devices.size()) {
     for (const Span& span : trace.spans)
       if (exchanges(span.kind)) count(span);
     for (auto& stages : of_device_)
@@ -48,12 +48,12 @@ class Computations {
   /// Computations on the peer that share samples with the sender, sorted by start.
   std::vector<std::uint32_t> receivers(const Span& sender, DeviceId peer) const {
     std::vector<std::uint32_t> out;
-    const Samples sent = samples(*find(sender.device, sender.stage), sender.micro_batch);
+    const SampleRange sent = samples(*find(sender.device, sender.stage), sender.micro_batch);
     for (const ServedStage& served : of_device_[peer.index()]) {
       const std::int64_t size = micro_batch_size(served.stage);
       if (served.stage == sender.stage || size == 0) continue;
       for (std::int64_t m = sent.first / size; m * size < sent.end; ++m) {
-        const Samples needed = samples(served, m);
+        const SampleRange needed = samples(served, m);
         const bool meet = std::max(sent.first, needed.first) < std::min(sent.end, needed.end);
         if (const auto span = at(served, sender.kind == TaskKind::forward, m); meet && span != kNoSpan)
           out.push_back(span);
@@ -64,7 +64,7 @@ class Computations {
   }
 
  private:
-  struct Samples {
+  struct SampleRange {
     std::int64_t first, end;
   };
 
@@ -121,7 +121,7 @@ class Computations {
   }
 
   /// A replica's share of a micro-batch, divided as in the simulator.
-  Samples samples(const ServedStage& served, std::int64_t micro_batch) const {
+  SampleRange samples(const ServedStage& served, std::int64_t micro_batch) const {
     const std::int64_t size = micro_batch_size(served.stage), start = micro_batch * size;
     if (at(served, true, micro_batch) == kNoSpan) return {start, start};
     const auto m = static_cast<std::size_t>(micro_batch);
@@ -137,26 +137,27 @@ class Computations {
   std::vector<std::vector<std::int32_t>> replicas_;  ///< [stage][micro-batch] number of such devices
 };
 
-using Group = std::vector<Flow*>;
+using Group = std::vector<TransferFlow*>;
 
 /// Groups flows with a sender by sender, peer and end: those of one sender and peer are adjacent.
-Group by_sender(const trace::Trace& trace, std::vector<Flow>& flows) {
+Group by_sender(const trace::Trace& trace, std::vector<TransferFlow>& flows) {
   Group out;
-  for (Flow& flow : flows)
+  for (TransferFlow& flow : flows)
     if (flow.sender != kNoSpan) out.push_back(&flow);
-  const auto key = [&](const Flow* flow) {
+  const auto key = [&](const TransferFlow* flow) {
     const Span& transfer = trace.spans[flow->transfer];
     return std::tuple(flow->sender, transfer.peer, transfer.end, flow->transfer);
   };
-  std::sort(out.begin(), out.end(), [&](const Flow* a, const Flow* b) { return key(a) < key(b); });
+  std::sort(out.begin(), out.end(),
+            [&](const TransferFlow* a, const TransferFlow* b) { return key(a) < key(b); });
   return out;
 }
 
 }  // namespace
 
-std::vector<Flow> flows(const trace::Trace& trace) {
-  const Computations computations(trace);
-  std::vector<Flow> out;
+std::vector<TransferFlow> flows(const trace::Trace& trace) {
+  const ComputationIndex computations(trace);
+  std::vector<TransferFlow> out;
   for (std::size_t i = 0; i < trace.spans.size(); ++i)
     if (const Span& span = trace.spans[i]; span.kind == TaskKind::transfer) {
       core::require(span.peer.valid() && span.peer.index() < trace.devices.size(),

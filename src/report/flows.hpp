@@ -11,7 +11,7 @@ namespace penstock::report {
 inline constexpr std::uint32_t kNoSpan = UINT32_MAX;
 
 /// One transfer; members are indices into Trace::spans.
-struct Flow {
+struct TransferFlow {
   std::uint32_t transfer;
   std::uint32_t sender = kNoSpan;    ///< computation that made the data
   std::uint32_t receiver = kNoSpan;  ///< computation that needs the data
@@ -25,6 +25,6 @@ struct Flow {
 ///    needs samples of the sender and received nothing else from it. A stage's micro-batches share all
 ///    samples evenly; the devices that run one, in order of their numbers, share it.
 /// Members stay kNoSpan if no span fits.
-std::vector<Flow> flows(const trace::Trace& trace);
+std::vector<TransferFlow> flows(const trace::Trace& trace);
 
 }  // namespace penstock::report

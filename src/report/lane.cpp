@@ -21,9 +21,9 @@ constexpr Tenths kDigit = 65;         ///< upper bound on a digit's width in the
 /// Converts spans of one row, in order of time, into boxes.
 class LaneRow {
  public:
-  LaneRow(const Scale& time, Tenths thinnest) : time_(time), thinnest_(thinnest) {}
+  LaneRow(const LineScale& time, Tenths thinnest) : time_(time), thinnest_(thinnest) {}
 
-  void add(Paint paint, const Span& span, bool later = false) {
+  void add(SpanPaint paint, const Span& span, bool later = false) {
     const Tenths x = time_.at(span.start), end = time_.at(span.end);
     if (end - x >= kPixel) return add_wide({paint, x, end, span.micro_batch, later});
     if (x / kPool != pool_x_ / kPool) flush();
@@ -31,16 +31,16 @@ class LaneRow {
     pooled_[static_cast<std::size_t>(paint)] += span.end - span.start;
   }
 
-  std::vector<Box> finish() && {
+  std::vector<SpanBox> finish() && {
     flush();
     return std::move(boxes_);
   }
 
  private:
   /// Merges concurrent communication; computations keep their boxes, because these are numbered.
-  void add_wide(const Box& box) {
+  void add_wide(const SpanBox& box) {
     flush();
-    const bool communication = box.paint >= Paint::all_reduce;
+    const bool communication = box.paint >= SpanPaint::all_reduce;
     if (communication && !boxes_.empty() && box.x < boxes_.back().end) {
       boxes_.back().end = std::max(boxes_.back().end, box.end);
     } else {
@@ -53,15 +53,15 @@ class LaneRow {
     for (std::size_t p = 0; p < kPaints; ++p) {
       if (pooled_[p] == Picoseconds()) continue;
       const Tenths end = x + std::clamp(time_.at(pooled_[p]), thinnest_, kPool + kPixel);
-      boxes_.push_back({static_cast<Paint>(p), x, end, -1, false});
+      boxes_.push_back({static_cast<SpanPaint>(p), x, end, -1, false});
       x = end;
     }
     pooled_ = {};
   }
 
-  Scale time_;
+  LineScale time_;
   Tenths thinnest_;  ///< minimum width of a box
-  std::vector<Box> boxes_;
+  std::vector<SpanBox> boxes_;
   std::array<Picoseconds, kPaints> pooled_{};
   Tenths pool_x_ = 0;
 };
@@ -69,49 +69,49 @@ class LaneRow {
 /// Rows of one lane, without overlaps except for concurrent transfers.
 struct LaneRows {
   LaneRow compute, all_reduce, sent, received;
-  explicit LaneRows(const Scale& time)
+  explicit LaneRows(const LineScale& time)
       : compute(time, 1), all_reduce(time, kPixel), sent(time, kPixel / 2), received(time, kPixel / 2) {}
 };
 
-Paint paint(TaskKind compute) {
+SpanPaint paint(TaskKind compute) {
   switch (compute) {
     case TaskKind::forward:
-      return Paint::forward;
+      return SpanPaint::forward;
     case TaskKind::recompute:
-      return Paint::recompute;
+      return SpanPaint::recompute;
     case TaskKind::step:
-      return Paint::step;
+      return SpanPaint::step;
     case TaskKind::input_gradient:
-      return Paint::input_gradient;
+      return SpanPaint::input_gradient;
     case TaskKind::weight_gradient:
-      return Paint::weight_gradient;
+      return SpanPaint::weight_gradient;
     default:
-      return Paint::backward;
+      return SpanPaint::backward;
   }
 }
 
-void append(std::vector<Box>& boxes, LaneRow&& row) {
-  const std::vector<Box> more = std::move(row).finish();
+void append(std::vector<SpanBox>& boxes, LaneRow&& row) {
+  const std::vector<SpanBox> more = std::move(row).finish();
   boxes.insert(boxes.end(), more.begin(), more.end());
 }
 
-bool continues(const Box& before, const Box& box) {
+bool continues(const SpanBox& before, const SpanBox& box) {
   return box.paint == before.paint && box.micro_batch == before.micro_batch + 1 &&
          box.x - before.end < kPixel;
 }
 
 /// True for every tenth backward pass: its number may extend over neighbours, on which dark digits are
 /// readable.
-bool may_spill(const Box& box, Tenths width) {
-  return box.paint == Paint::backward && box.micro_batch % 10 == 0 && 3 * (box.end - box.x) >= width;
+bool may_spill(const SpanBox& box, Tenths width) {
+  return box.paint == SpanPaint::backward && box.micro_batch % 10 == 0 && 3 * (box.end - box.x) >= width;
 }
 
 /// Numbers each box that is wide enough; a run of consecutive micro-batches that are too narrow shares a
 /// range. Numbers never touch.
-std::vector<Label> labels(const std::vector<Box>& boxes) {
-  std::vector<Label> out;
+std::vector<BoxLabel> labels(const std::vector<SpanBox>& boxes) {
+  std::vector<BoxLabel> out;
   Tenths reached = 0;  // end of the last label
-  const auto write = [&](const Box& first, const Box& last, const std::string& text) {
+  const auto write = [&](const SpanBox& first, const SpanBox& last, const std::string& text) {
     const Tenths width = kDigit * static_cast<Tenths>(text.size()) + kPixel,
                  middle = (first.x + last.end) / 2;
     if (last.end - first.x < width && !may_spill(first, width)) return false;
@@ -125,15 +125,15 @@ std::vector<Label> labels(const std::vector<Box>& boxes) {
     if (boxes[i].micro_batch < 0) continue;
     if (write(boxes[i], boxes[i], std::to_string(boxes[i].micro_batch))) continue;
     while (next < boxes.size() && continues(boxes[next - 1], boxes[next])) ++next;
-    const Box& last = boxes[next - 1];
+    const SpanBox& last = boxes[next - 1];
     write(boxes[i], last, fmt::format("{}-{}", boxes[i].micro_batch, last.micro_batch));
   }
   return out;
 }
 
-std::vector<Level> memory(const trace::DeviceTrace& device, const Scale& time) {
+std::vector<MemoryLevel> memory(const trace::DeviceTrace& device, const LineScale& time) {
   const core::Bytes fixed = std::accumulate(device.fixed.begin(), device.fixed.end(), core::Bytes());
-  std::vector<Level> out{{0, fixed}};
+  std::vector<MemoryLevel> out{{0, fixed}};
   core::Bytes held = fixed;  // actual level; the drawn one may be higher until the pool ends
   Tenths pool_end = 0;
   const auto settle = [&] {
@@ -142,7 +142,7 @@ std::vector<Level> memory(const trace::DeviceTrace& device, const Scale& time) {
   const auto& points = device.memory;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (i + 1 < points.size() && points[i + 1].time == points[i].time) continue;  // had no duration
-    const Level level{time.at(points[i].time), fixed + points[i].activations + points[i].buffers};
+    const MemoryLevel level{time.at(points[i].time), fixed + points[i].activations + points[i].buffers};
     if (level.x < pool_end) {
       out.back().bytes = std::max(out.back().bytes, level.bytes);
     } else {
@@ -163,7 +163,7 @@ static bool later(const trace::DeviceTrace& device, const Span& span) {
   return device.stages.size() > 1 && span.stage != device.stages.front();
 }
 
-std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time) {
+std::vector<DeviceLane> lanes(const trace::Trace& trace, const LineScale& time) {
   std::vector<LaneRows> rows(trace.devices.size(), LaneRows(time));
   const auto row_of = [&](core::DeviceId device) -> LaneRows& {
     core::require(device.valid() && device.index() < rows.size(), "a span names devices of its trace");
@@ -173,12 +173,12 @@ std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time) {
     LaneRows& own = row_of(span.device);
     if (computes(span.kind))
       own.compute.add(paint(span.kind), span, later(trace.devices[span.device.index()], span));
-    if (span.kind == TaskKind::all_reduce) own.all_reduce.add(Paint::all_reduce, span);
+    if (span.kind == TaskKind::all_reduce) own.all_reduce.add(SpanPaint::all_reduce, span);
     if (span.kind != TaskKind::transfer && span.kind != TaskKind::collective) continue;
-    own.sent.add(Paint::sent, span);
-    row_of(span.peer).received.add(Paint::received, span);
+    own.sent.add(SpanPaint::sent, span);
+    row_of(span.peer).received.add(SpanPaint::received, span);
   }
-  std::vector<Lane> out(rows.size());
+  std::vector<DeviceLane> out(rows.size());
   for (std::size_t d = 0; d < rows.size(); ++d) {
     out[d].boxes = std::move(rows[d].compute).finish();
     out[d].labels = labels(out[d].boxes);

@@ -10,7 +10,7 @@
 
 namespace penstock::report {
 
-enum class Paint : std::uint8_t {
+enum class SpanPaint : std::uint8_t {
   forward,
   recompute,
   backward,
@@ -24,34 +24,34 @@ enum class Paint : std::uint8_t {
 inline constexpr std::size_t kPaints = 9;
 
 /// A rectangle from `x` to `end`; `micro_batch` is -1 if it represents several spans.
-struct Box {
-  Paint paint = Paint::forward;
+struct SpanBox {
+  SpanPaint paint = SpanPaint::forward;
   Tenths x = 0, end = 0;
   std::int32_t micro_batch = -1;
   bool later = false;  ///< of a stage other than its device's first
 };
 
 /// A number or a range ("3-7") centred at `x`.
-struct Label {
-  Paint paint;
+struct BoxLabel {
+  SpanPaint paint;
   Tenths x;
   std::string text;
 };
 
 /// The memory level from `x` on.
-struct Level {
+struct MemoryLevel {
   Tenths x;
   core::Bytes bytes;
 };
 
-struct Lane {
-  std::vector<Box> boxes;  ///< sorted by time within each paint
-  std::vector<Label> labels;
-  std::vector<Level> memory;
+struct DeviceLane {
+  std::vector<SpanBox> boxes;  ///< sorted by time within each paint
+  std::vector<BoxLabel> labels;
+  std::vector<MemoryLevel> memory;
 };
 
 /// One lane per device. Within two pixels, spans thinner than a pixel become one box per paint with the same
 /// total width, and memory becomes its maximum. Area and peak are kept, detail is not.
-std::vector<Lane> lanes(const trace::Trace& trace, const Scale& time);
+std::vector<DeviceLane> lanes(const trace::Trace& trace, const LineScale& time);
 
 }  // namespace penstock::report

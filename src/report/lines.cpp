@@ -7,23 +7,23 @@
 namespace penstock::report {
 namespace {
 
-struct Range {
+struct CodeRange {
   char32_t first, last;
 };
 
-constexpr Range kZeroWidth[] = {{0x300, 0x36f},   {0x1ab0, 0x1aff}, {0x200b, 0x200f}, {0x20d0, 0x20ff},
-                                {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xfeff, 0xfeff}};
-constexpr Range kWide[] = {{0x1100, 0x115f}, {0x2e80, 0xa4cf},   {0xac00, 0xd7a3},
-                           {0xf900, 0xfaff}, {0xfe30, 0xfe6f},   {0xff00, 0xff60},
-                           {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd}};
+constexpr CodeRange kZeroWidth[] = {{0x300, 0x36f},   {0x1ab0, 0x1aff}, {0x200b, 0x200f}, {0x20d0, 0x20ff},
+                                    {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xfeff, 0xfeff}};
+constexpr CodeRange kWide[] = {{0x1100, 0x115f}, {0x2e80, 0xa4cf},   {0xac00, 0xd7a3},
+                               {0xf900, 0xfaff}, {0xfe30, 0xfe6f},   {0xff00, 0xff60},
+                               {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd}};
 
 template <std::size_t N>
-bool within(char32_t c, const Range (&ranges)[N]) {
+bool within(char32_t c, const CodeRange (&ranges)[N]) {
   return std::any_of(std::begin(ranges), std::end(ranges),
-                     [c](Range r) { return r.first <= c && c <= r.last; });
+                     [c](CodeRange r) { return r.first <= c && c <= r.last; });
 }
 
-struct Character {
+struct Utf8Character {
   char32_t code;
   std::size_t bytes;
   bool broken = false;  ///< one byte of invalid UTF-8
@@ -35,7 +35,7 @@ struct Character {
 
 /// First character of `text`, which must not be empty. Overlong forms are invalid, because some terminals
 /// would accept them.
-Character character(std::string_view text) {
+Utf8Character character(std::string_view text) {
   constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -46,7 +46,7 @@ Character character(std::string_view text) {
   for (; used < std::min(length, text.size()) && (byte(used) & 0xc0) == 0x80; ++used)
     c = c << 6 | (byte(used) & 0x3f);
   const bool right = length > 1 && used == length && c >= kLeast[length] && c <= 0x10ffff;
-  return right ? Character{c, length} : Character{U'?', 1, true};
+  return right ? Utf8Character{c, length} : Utf8Character{U'?', 1, true};
 }
 
 bool is_control(char32_t c) {
@@ -57,7 +57,7 @@ bool is_control(char32_t c) {
 std::size_t fitting(std::string_view text, std::size_t width) {
   std::size_t used = 0, cells = 0;
   while (used < text.size()) {
-    const Character next = character(text.substr(used));
+    const Utf8Character next = character(text.substr(used));
     if (used > 0 && cells + next.width() > width) break;
     used += next.bytes;
     cells += next.width();
@@ -70,7 +70,7 @@ template <class Shown>
 std::string by_character(std::string_view text, const Shown& shown) {
   std::string out;
   while (!text.empty()) {
-    const Character next = character(text);
+    const Utf8Character next = character(text);
     out += shown(next, text.substr(0, next.bytes));
     text.remove_prefix(next.bytes);
   }
@@ -86,7 +86,7 @@ std::size_t past_blanks(std::string_view text, std::size_t from) {
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {
-    const Character next = character(text);
+    const Utf8Character next = character(text);
     width += next.width();
     text.remove_prefix(next.bytes);
   }
@@ -125,13 +125,13 @@ std::string folded(std::string_view text, std::size_t width) {
 }
 
 std::string in_one_line(std::string_view text) {
-  return by_character(text, [](const Character& c, std::string_view bytes) {
+  return by_character(text, [](const Utf8Character& c, std::string_view bytes) {
     return is_control(c.code) ? " " : std::string(bytes);
   });
 }
 
 std::string harmless(std::string_view text) {
-  return by_character(text, [](const Character& c, std::string_view bytes) {
+  return by_character(text, [](const Utf8Character& c, std::string_view bytes) {
     if (c.broken) return std::string("\ufffd");
     const bool shown = !is_control(c.code) || c.code == '\n' || c.code == '\t';
     return shown ? std::string(bytes) : fmt::format("\\u{:04x}", static_cast<unsigned>(c.code));

@@ -36,7 +36,7 @@ bool LogAxis::labelled(double tick) const {
 }
 
 Tenths LogAxis::at(double value) const {
-  return Scale{high_ - low_, pixels_ * kPixel}.at(std::log10(value) - low_);
+  return LineScale{high_ - low_, pixels_ * kPixel}.at(std::log10(value) - low_);
 }
 
 }  // namespace penstock::report

@@ -43,10 +43,10 @@ constexpr std::uint64_t size_bytes = 3;
 
 }  // namespace
 
-std::uint64_t Interner::id(std::string_view text, Message& interned) {
+std::uint64_t StringInterner::id(std::string_view text, ProtobufMessage& interned) {
   const auto [known, is_new] = ids_.try_emplace(std::string(text), ids_.size() + 1);  // zero is not an id
   if (is_new) {
-    Message entry;
+    ProtobufMessage entry;
     entry.number(interned_field::id, known->second).text(interned_field::name, text);
     interned.message(kind_, entry);
   }
@@ -64,27 +64,27 @@ PacketWriter::PacketWriter(ByteSink sink)
   send();
 }
 
-TrackId PacketWriter::add_track(const Track& track) {
-  Message out;
+TrackId PacketWriter::add_track(const ViewerTrack& track) {
+  ProtobufMessage out;
   out.number(track_field::id, ++tracks_).text(track_field::name, track.name);
   if (track.parent != kNoTrack) out.number(track_field::parent, track.parent);
   out.number(track_field::rank, track.rank);
-  Message counter;
-  if (track.unit == Unit::bytes) counter.number(counter_field::unit, counter_field::size_bytes);
-  if (track.unit == Unit::bytes_per_second) counter.text(counter_field::unit_name, "bytes/s");
-  if (track.unit != Unit::none) out.message(track_field::counter, counter);
-  if (track.unit == Unit::none) out.number(track_field::child_order, track_field::explicit_order);
+  ProtobufMessage counter;
+  if (track.unit == CounterUnit::bytes) counter.number(counter_field::unit, counter_field::size_bytes);
+  if (track.unit == CounterUnit::bytes_per_second) counter.text(counter_field::unit_name, "bytes/s");
+  if (track.unit != CounterUnit::none) out.message(track_field::counter, counter);
+  if (track.unit == CounterUnit::none) out.number(track_field::child_order, track_field::explicit_order);
   packet_.number(packet_field::sequence, kSequence).message(packet_field::track, out);
   send();
   return tracks_;
 }
 
-void PacketWriter::add_slice(const Slice& slice) {
+void PacketWriter::add_slice(const TrackSlice& slice) {
   interned_.clear();
-  event(Event::begin, slice.track)
+  event(EventType::begin, slice.track)
       .number(event_field::category, categories_.id(slice.category, interned_))
       .number(event_field::name, event_names_.id(slice.name, interned_));
-  for (const Annotation& annotation : slice.annotations) {
+  for (const SliceAnnotation& annotation : slice.annotations) {
     inner_.clear();
     inner_.number(annotation_field::name, annotation_names_.id(annotation.name, interned_))
         .number(annotation_field::integer, static_cast<std::uint64_t>(annotation.value));
@@ -95,12 +95,12 @@ void PacketWriter::add_slice(const Slice& slice) {
   packet_.number(packet_field::flags, sequence_flag::needs_interned);
   if (!interned_.empty()) packet_.message(packet_field::interned, interned_);
   packet(slice.start);
-  event(Event::end, slice.track);
+  event(EventType::end, slice.track);
   packet(slice.end);
 }
 
 void PacketWriter::add_sample(TrackId counter, core::Picoseconds time, std::int64_t value) {
-  event(Event::counter, counter).number(event_field::counter_value, static_cast<std::uint64_t>(value));
+  event(EventType::counter, counter).number(event_field::counter_value, static_cast<std::uint64_t>(value));
   packet(time);
 }
 
@@ -113,13 +113,13 @@ void PacketWriter::flush() {
       compress2(reinterpret_cast<Bytef*>(deflated.data()), &size, bytes, block_.size(), kEffort);
   core::require(fault == Z_OK, "a buffer of compressBound() bytes is large enough");
   deflated.resize(size);
-  Message trace;
+  ProtobufMessage trace;
   trace.message(trace_field::packet, packet_.text(packet_field::compressed, deflated));
   sink_(trace.bytes());
   packet_.clear(), block_.clear();
 }
 
-Message& PacketWriter::event(Event type, TrackId track) {
+ProtobufMessage& PacketWriter::event(EventType type, TrackId track) {
   event_.clear();
   return event_.number(event_field::type, static_cast<std::uint64_t>(type)).number(event_field::track, track);
 }

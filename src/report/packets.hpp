@@ -16,37 +16,37 @@ namespace penstock::report {
 using TrackId = std::uint64_t;  ///< positive; unique in the file
 inline constexpr TrackId kNoTrack = 0;
 
-enum class Unit : std::uint8_t { none, bytes, bytes_per_second };
+enum class CounterUnit : std::uint8_t { none, bytes, bytes_per_second };
 
 /// A row of the viewer, shown below its parent in order of `rank`; a counter if it has a unit.
-struct Track {
+struct ViewerTrack {
   std::string_view name;
   TrackId parent = kNoTrack;
   std::uint64_t rank = 0;
-  Unit unit = Unit::none;
+  CounterUnit unit = CounterUnit::none;
 };
 
-struct Annotation {
+struct SliceAnnotation {
   std::string_view name;
   std::int64_t value;
 };
 
-struct Slice {
+struct TrackSlice {
   TrackId track;
   std::string_view name;
   std::string_view category;
   core::Picoseconds start, end;
-  std::span<const Annotation> annotations;
+  std::span<const SliceAnnotation> annotations;
   std::span<const std::uint64_t> flows;         ///< flows that pass through or begin
   std::span<const std::uint64_t> ending_flows;  ///< flows that end here
 };
 
 /// Strings of one kind, each sent once and then named by its id.
-class Interner {
+class StringInterner {
  public:
-  explicit Interner(unsigned kind) : kind_(kind) {}
+  explicit StringInterner(unsigned kind) : kind_(kind) {}
   /// Returns the string's id; adds a new one to the packet's interned data.
-  std::uint64_t id(std::string_view text, Message& interned);
+  std::uint64_t id(std::string_view text, ProtobufMessage& interned);
 
  private:
   unsigned kind_;  ///< field of the interned data
@@ -57,22 +57,22 @@ class Interner {
 class PacketWriter {
  public:
   explicit PacketWriter(ByteSink sink);
-  TrackId add_track(const Track& track);
-  void add_slice(const Slice& slice);
+  TrackId add_track(const ViewerTrack& track);
+  void add_slice(const TrackSlice& slice);
   void add_sample(TrackId counter, core::Picoseconds time, std::int64_t value);
   void flush();  ///< passes remaining data to the sink; required at the end
 
  private:
-  enum class Event : std::uint8_t { begin = 1, end = 2, counter = 4 };
-  Message& event(Event type, TrackId track);
+  enum class EventType : std::uint8_t { begin = 1, end = 2, counter = 4 };
+  ProtobufMessage& event(EventType type, TrackId track);
   void packet(core::Picoseconds time);
   void send();
 
   ByteSink sink_;
-  Interner categories_, event_names_, annotation_names_;
+  StringInterner categories_, event_names_, annotation_names_;
   TrackId tracks_ = 0;
-  Message packet_, event_, inner_, interned_;  ///< reused, to keep their memory
-  Message block_;                              ///< packets not yet passed to the sink
+  ProtobufMessage packet_, event_, inner_, interned_;  ///< reused, to keep their memory
+  ProtobufMessage block_;                              ///< packets not yet passed to the sink
 };
 
 }  // namespace penstock::report

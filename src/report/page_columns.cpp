@@ -70,7 +70,7 @@ constexpr const char* kind(const std::optional<T>&) {
   return kind(T{});
 }
 
-void add_plans(const Results& results, Json& columns, Json& values) {
+void add_plans(const ResultSet& results, Json& columns, Json& values) {
   const CellResult none;
   each_field(none, kAllAndRatio, [&](const char* name, const auto& field) {
     columns.push_back(column(plan_words(), name, kind(field)));
@@ -95,7 +95,7 @@ Json read(const std::string& cell, bool text) {
   return !text && fault == std::errc() && end == cell.data() + cell.size() ? Json(number) : Json(cell);
 }
 
-void add_schedules(const Rows& rows, Json& columns, Json& values) {
+void add_schedules(const TextRows& rows, Json& columns, Json& values) {
   for (std::size_t c = 0; c < rows.columns.size(); ++c) {
     const Json words = column(schedule_words(), rows.columns[c], "text");
     Json list = Json::array();

@@ -20,7 +20,7 @@ struct ProblemScore {
   std::optional<double> score;
 };
 
-struct Standings {
+struct ScoreStandings {
   std::set<std::string> names;
   std::map<std::string, std::vector<const ProblemScore*>> problems;
   std::map<std::string, std::size_t> firsts;  ///< number of problems on which no other score is larger
@@ -31,8 +31,8 @@ bool reaches(double score, double best) {
   return score >= best - kRounding * std::abs(best);
 }
 
-Standings standings(const std::vector<ProblemScore>& entries) {
-  Standings out;
+ScoreStandings standings(const std::vector<ProblemScore>& entries) {
+  ScoreStandings out;
   for (const ProblemScore& entry : entries) {
     out.names.insert(entry.name);
     if (entry.score) out.problems[entry.problem].push_back(&entry);
@@ -49,7 +49,7 @@ Standings standings(const std::vector<ProblemScore>& entries) {
 }
 
 /// Names that are first most often; there may be several.
-std::vector<std::string> leaders(const Standings& standings) {
+std::vector<std::string> leaders(const ScoreStandings& standings) {
   std::size_t most = 0;
   for (const auto& [name, times] : standings.firsts) most = std::max(most, times);
   std::vector<std::string> out;
@@ -69,12 +69,12 @@ std::string subject(const std::vector<std::string>& names, std::string_view one,
 }
 
 /// Largest lead of a leader over the next.
-struct Lead {
+struct ScoreLead {
   double times = 0;
   const ProblemScore* next = nullptr;
 };
-Lead largest_lead(const Standings& standings, const std::string& name) {
-  Lead out;
+ScoreLead largest_lead(const ScoreStandings& standings, const std::string& name) {
+  ScoreLead out;
   for (const auto& [problem, all] : standings.problems) {
     double own = 0;
     const ProblemScore* next = nullptr;
@@ -94,8 +94,8 @@ std::string problem_text(const CellResult& row) {
 }
 
 /// Sentence on the fastest of a single problem.
-std::string fastest_of_one(const Standings& all, const std::string& first) {
-  const Lead lead = largest_lead(all, first);
+std::string fastest_of_one(const ScoreStandings& all, const std::string& first) {
+  const ScoreLead lead = largest_lead(all, first);
   if (lead.times <= 1) return first + " is fastest.";
   return fmt::format("{} is fastest: {:.2f} times as fast as the next ({}).", first, lead.times,
                      lead.next->name);
@@ -111,7 +111,7 @@ std::string only_plan(const CellResult& row) {
 std::string planners(const std::vector<CellResult>& rows) {
   std::vector<ProblemScore> entries;
   for (const CellResult& row : rows) entries.push_back({row.planner, problem_text(row), row.samples_per_s});
-  const Standings all = standings(entries);
+  const ScoreStandings all = standings(entries);
   if (all.names.size() < 2 || all.firsts.empty()) return "";
   const std::vector<std::string> first = leaders(all);
   if (all.problems.size() == 1 && first.size() == 1) return fastest_of_one(all, first.front());
@@ -122,7 +122,7 @@ std::string planners(const std::vector<CellResult>& rows) {
       fmt::format("{} fastest, or equal, on {} of {} problems", subject(first, "is", "are each"),
                   all.firsts.at(first.front()), all.problems.size());
   if (first.size() > 1) return out + ".";
-  const Lead lead = largest_lead(all, first.front());
+  const ScoreLead lead = largest_lead(all, first.front());
   if (lead.times <= 1) return out + ".";
   return out + fmt::format("; at most {:.2f} times as fast as the next ({}, {}).", lead.times,
                            lead.next->name, lead.next->problem);
@@ -155,9 +155,9 @@ std::string failures(const std::vector<CellResult>& rows) {
 }
 
 /// Cells of a text table by column.
-class Reader {
+class CellReader {
  public:
-  explicit Reader(const Rows& rows) : rows_(rows) {}
+  explicit CellReader(const TextRows& rows) : rows_(rows) {}
   std::string text(const std::vector<std::string>& cells, std::string_view column) const {
     const auto at = std::find(rows_.columns.begin(), rows_.columns.end(), column);
     return at == rows_.columns.end() ? "" : cells.at(static_cast<std::size_t>(at - rows_.columns.begin()));
@@ -170,11 +170,11 @@ class Reader {
   }
 
  private:
-  const Rows& rows_;
+  const TextRows& rows_;
 };
 
-std::vector<std::string> schedules(const Rows& rows) {
-  const Reader reader(rows);
+std::vector<std::string> schedules(const TextRows& rows) {
+  const CellReader reader(rows);
   std::vector<ProblemScore> entries;
   std::map<std::string, std::size_t> reasons;
   for (const auto& cells : rows.cells) {
@@ -186,7 +186,7 @@ std::vector<std::string> schedules(const Rows& rows) {
                                    reader.text(cells, "ranks"), reader.text(cells, "micro_batches")),
                        bubble ? std::optional(-*bubble) : std::nullopt});
   }
-  const Standings all = standings(entries);
+  const ScoreStandings all = standings(entries);
   std::vector<std::string> out;
   if (all.names.size() > 1 && !all.firsts.empty())
     out.push_back(fmt::format("{} the smallest bubble, or the same, on {} of {} pipelines.",

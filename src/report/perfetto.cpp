@@ -22,18 +22,18 @@ using core::Picoseconds;
 using trace::Span;
 using trace::TaskKind;
 
-enum Role : std::size_t { compute, send, receive, all_reduce };
+enum ThreadRole : std::size_t { compute, send, receive, all_reduce };
 constexpr std::string_view kRoleNames[] = {"compute", "send", "receive", "all-reduce"};
 
 /// Threads of one role on one device.
-struct Threads {
+struct RoleThreads {
   FreeRows rows;
   std::vector<int> ids;  ///< [row]
 };
 
-class Writer {
+class EventWriter {
  public:
-  explicit Writer(const trace::Trace& trace) : threads_(trace.devices.size()) {
+  explicit EventWriter(const trace::Trace& trace) : threads_(trace.devices.size()) {
     text_.reserve(160 * trace.spans.size() + 4096);
     text_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
     for (std::size_t d = 0; d < trace.devices.size(); ++d) add_device(d, trace.devices[d]);
@@ -80,9 +80,9 @@ class Writer {
   }
 
   /// Returns a thread of this role that is free at the span's start.
-  int thread_for(std::size_t device, Role role, const Span& span) {
+  int thread_for(std::size_t device, ThreadRole role, const Span& span) {
     core::require(device < threads_.size(), "a span names devices of its trace");
-    Threads& threads = threads_[device][role];
+    RoleThreads& threads = threads_[device][role];
     const std::size_t i = threads.rows.place(span.start, span.end);
     if (i == threads.ids.size()) {
       threads.ids.push_back(next_thread_++);
@@ -92,7 +92,7 @@ class Writer {
     return threads.ids[i];
   }
 
-  void slice(std::size_t device, Role role, const std::string& label, const Span& span) {
+  void slice(std::size_t device, ThreadRole role, const std::string& label, const Span& span) {
     const int thread = thread_for(device, role, span);
     event(R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},)"
           R"("args":{{"stage":{},"micro-batch":{},"bytes":{}}}}})",
@@ -128,14 +128,14 @@ class Writer {
   }
 
   std::string text_;
-  std::vector<std::array<Threads, 4>> threads_;  ///< [device][role]
+  std::vector<std::array<RoleThreads, 4>> threads_;  ///< [device][role]
   int next_thread_ = 1;
 };
 
 }  // namespace
 
 std::string to_perfetto_json(const trace::Trace& trace) {
-  return Writer(trace).finish();
+  return EventWriter(trace).finish();
 }
 
 void write_perfetto(const std::string& path, const trace::Trace& trace, const cluster::Cluster* cluster) {

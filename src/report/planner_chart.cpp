@@ -90,7 +90,7 @@ class PlannerChart {
 
   std::span<const PlannerBar> bars_;
   std::string_view title_, aim_;
-  Scale scale_{0, kBar* kPixel};
+  LineScale scale_{0, kBar* kPixel};
 };
 
 }  // namespace

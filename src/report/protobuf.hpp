@@ -11,7 +11,7 @@
 namespace penstock::report {
 
 /// The bytes of one message. Fields appear in the order they are added.
-class Message {
+class ProtobufMessage {
  public:
   void clear() { bytes_.clear(); }
   bool empty() const { return bytes_.empty(); }
@@ -19,24 +19,24 @@ class Message {
   std::string_view bytes() const { return bytes_; }
 
   /// Adds a uint64, int64, enum or bool.
-  Message& number(unsigned field, std::uint64_t value) {
+  ProtobufMessage& number(unsigned field, std::uint64_t value) {
     tag(field, 0);
     varint(value);
     return *this;
   }
   /// Adds a fixed64: eight bytes, least significant first.
-  Message& fixed(unsigned field, std::uint64_t value) {
+  ProtobufMessage& fixed(unsigned field, std::uint64_t value) {
     tag(field, 1);
     for (int byte = 0; byte < 8; ++byte) bytes_.push_back(static_cast<char>(value >> (8 * byte)));
     return *this;
   }
-  Message& text(unsigned field, std::string_view value) {
+  ProtobufMessage& text(unsigned field, std::string_view value) {
     tag(field, 2);
     varint(value.size());
     bytes_.append(value);
     return *this;
   }
-  Message& message(unsigned field, const Message& inner) { return text(field, inner.bytes_); }
+  ProtobufMessage& message(unsigned field, const ProtobufMessage& inner) { return text(field, inner.bytes_); }
 
  private:
   void tag(unsigned field, unsigned wire_type) { varint(field << 3 | wire_type); }

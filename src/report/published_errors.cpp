@@ -18,13 +18,13 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-struct Pair {
+struct PredictionPair {
   double measured, predicted;
 };
 
-double tau_of(const std::vector<Pair>& group) {
+double tau_of(const std::vector<PredictionPair>& group) {
   std::vector<double> a, b;
-  for (const Pair& pair : group) {
+  for (const PredictionPair& pair : group) {
     a.push_back(pair.measured);
     b.push_back(pair.predicted);
   }
@@ -32,11 +32,13 @@ double tau_of(const std::vector<Pair>& group) {
 }
 
 /// Regret of a group; among equal predictions the first run is chosen.
-double regret_of(const std::vector<Pair>& group) {
+double regret_of(const std::vector<PredictionPair>& group) {
   const auto chosen = std::min_element(
-      group.begin(), group.end(), [](const Pair& a, const Pair& b) { return a.predicted < b.predicted; });
-  const auto best = std::min_element(group.begin(), group.end(),
-                                     [](const Pair& a, const Pair& b) { return a.measured < b.measured; });
+      group.begin(), group.end(),
+      [](const PredictionPair& a, const PredictionPair& b) { return a.predicted < b.predicted; });
+  const auto best = std::min_element(
+      group.begin(), group.end(),
+      [](const PredictionPair& a, const PredictionPair& b) { return a.measured < b.measured; });
   return chosen->measured / best->measured - 1;
 }
 
@@ -46,7 +48,7 @@ PublishedErrors errors_of(const std::string& set,
   out.set = set;
   out.runs = predictions.size();
   std::vector<double> errors, sizes, memory;
-  std::map<std::string, std::vector<Pair>> groups;
+  std::map<std::string, std::vector<PredictionPair>> groups;
   for (const PublishedPrediction* p : predictions) {
     errors.push_back(p->seconds / p->run->measured_s - 1);
     sizes.push_back(std::abs(errors.back()));
@@ -92,7 +94,7 @@ std::vector<PublishedErrors> published_errors(std::span<const PublishedPredictio
   return out;
 }
 
-std::string published_errors_table(const std::vector<PublishedErrors>& errors, const Screen& screen) {
+std::string published_errors_table(const std::vector<PublishedErrors>& errors, const ScreenLimits& screen) {
   const Align right = Align::right;
   Table table({{.title = "set"},
                {"runs", right},

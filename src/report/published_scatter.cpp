@@ -13,9 +13,9 @@ namespace {
 
 constexpr int kLeft = 70, kTop = 50, kPlot = 480, kRight = 270, kBottom = 60;
 
-class Scatter {
+class ScatterChart {
  public:
-  Scatter(std::span<const PublishedPrediction> predictions, std::string_view title)
+  ScatterChart(std::span<const PublishedPrediction> predictions, std::string_view title)
       : predictions_(predictions), title_(title), axis_(axis_of(predictions)) {}
 
   std::string svg() const {
@@ -100,7 +100,7 @@ class Scatter {
 }  // namespace
 
 std::string published_scatter_svg(std::span<const PublishedPrediction> predictions, std::string_view title) {
-  return Scatter(predictions, title).svg();
+  return ScatterChart(predictions, title).svg();
 }
 
 }  // namespace penstock::report

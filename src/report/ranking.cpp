@@ -59,7 +59,7 @@ std::vector<CellResult> ranked(std::vector<CellResult> rows) {
   return rows;
 }
 
-std::string ranking(const std::vector<CellResult>& rows, const Screen& screen,
+std::string ranking(const std::vector<CellResult>& rows, const ScreenLimits& screen,
                     const std::optional<AimColumn>& aim) {
   const bool tokens = shown::any_tokens(rows);
   const bool joined = std::ranges::any_of(

@@ -23,7 +23,7 @@ void read(const Json& value, std::int64_t& out) {
   if (!value.is_number_integer()) throw std::invalid_argument("expected a whole number");
   out = value.get<std::int64_t>();
 }
-void read(const Json& value, plan::Extent& out) {
+void read(const Json& value, plan::ValueRange& out) {
   const auto extent = plan::parse_extent(value.is_string() ? value.get<std::string>() : value.dump());
   if (!extent) throw std::invalid_argument("expected a whole number, or two such as 1-4");
   out = *extent;
@@ -39,7 +39,7 @@ void read(const Json& value, std::optional<T>& out) {
 void read_field(const std::string& field, std::string& out) {
   out = field;
 }
-void read_field(const std::string& field, plan::Extent& out) {
+void read_field(const std::string& field, plan::ValueRange& out) {
   const auto extent = plan::parse_extent(field);
   if (!extent)
     throw std::invalid_argument("expected a whole number, or two such as 1-4, not '" + field + "'");
@@ -59,7 +59,7 @@ void read_field(const std::string& field, std::optional<T>& out) {
 
 /// Runs `reading` and adds the place to its errors.
 template <class F>
-void at_place(const core::Place& place, F&& reading) {
+void at_place(const core::InputPlace& place, F&& reading) {
   try {
     reading();
   } catch (const Json::exception& e) {
@@ -69,18 +69,18 @@ void at_place(const core::Place& place, F&& reading) {
   }
 }
 
-void need(bool there, const char* key, const core::Place& where) {
+void need(bool there, const char* key, const core::InputPlace& where) {
   if (!there) throw core::BadInput(where, fmt::format("'{}' is missing", key));
 }
 
 /// Reads `key` of the object, if it has one.
 template <class T>
-void read_key(const Json& object, const char* key, T& out, const core::Place& where) {
+void read_key(const Json& object, const char* key, T& out, const core::InputPlace& where) {
   const auto found = object.find(key);
   if (found != object.end()) at_place({where.file, 0, where.key + "." + key}, [&] { read(*found, out); });
 }
 
-CellResult read_row(const Json& json, const core::Place& where) {
+CellResult read_row(const Json& json, const core::InputPlace& where) {
   if (!json.is_object()) throw core::BadInput(where, "expected an object");
   CellResult row;
   each_field(row, kAbout, [&](const char* name, auto&) { need(json.contains(name), name, where); });
@@ -88,7 +88,7 @@ CellResult read_row(const Json& json, const core::Place& where) {
   return row;
 }
 
-Provenance read_provenance(const Json& json, const core::Place& where) {
+Provenance read_provenance(const Json& json, const core::InputPlace& where) {
   if (!json.is_object()) throw core::BadInput(where, "expected an object");
   Provenance out;
   for (const auto& [key, text] :
@@ -107,15 +107,16 @@ Provenance read_provenance(const Json& json, const core::Place& where) {
 }
 
 /// One record: its fields by their columns.
-class Record {
+class ResultRecord {
  public:
-  Record(const std::vector<std::string>& columns, const std::vector<std::string>& fields, core::Place place)
+  ResultRecord(const std::vector<std::string>& columns, const std::vector<std::string>& fields,
+               core::InputPlace place)
       : place_(std::move(place)) {
     for (std::size_t i = 0; i < std::min(columns.size(), fields.size()); ++i)
       fields_.emplace(columns[i], fields[i]);
   }
 
-  void read(const Columns& columns, CellResult& row) const {
+  void read(const ColumnGroups& columns, CellResult& row) const {
     each_field(row, columns, [&](const char* name, auto& value) {
       const auto found = fields_.find(name);
       if (found != fields_.end())
@@ -130,7 +131,7 @@ class Record {
   }
 
  private:
-  core::Place place_;
+  core::InputPlace place_;
   std::map<std::string, std::string> fields_;
 };
 
@@ -140,11 +141,11 @@ CellResult parse_record(const std::string& text) {
   return read_row(core::parse_json<Json>(text, ""), {"", 0, "row"});
 }
 
-Results parse_results(const std::string& text, const std::string& file) {
+ResultSet parse_results(const std::string& text, const std::string& file) {
   const Json json = core::parse_json<Json>(text, file);
   if (!json.is_object() || !json.contains("results") || !json["results"].is_array())
     throw core::BadInput({file, 0, "results"}, "this is no results file: expected a list of results");
-  Results out;
+  ResultSet out;
   if (json.contains("provenance"))
     out.provenance = read_provenance(json["provenance"], {file, 0, "provenance"});
   for (const Json& row : json["results"])
@@ -163,7 +164,7 @@ void add_columns(std::vector<CellResult>& rows, const std::string& csv, const st
   if (!reader.next()) throw core::BadInput({file, 1, ""}, "expected a header");
   const auto columns = reader.fields();
   while (reader.next()) {
-    const Record record(columns, reader.fields(), {file, reader.line(), ""});
+    const ResultRecord record(columns, reader.fields(), {file, reader.line(), ""});
     const auto found = index.find(record.about());
     if (found != index.end()) record.read(kAll, *found->second);
   }

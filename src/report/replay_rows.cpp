@@ -116,7 +116,7 @@ std::string to_json(const ReplayTable& table, const Provenance& provenance) {
   for (const ReplayRow& row : table.rows) results.push_back(json(row));
   for (const LeftOut& left : table.left_out)
     left_out.push_back({{"plan", left.plan}, {"reason", left.reason}});
-  const Agreement all = agreement(table.rows);
+  const ValidationAgreement all = agreement(table.rows);
   const Json accuracy = {{"mean_error", all.time.mean_error},
                          {"worst_error", all.time.worst},
                          {"mean_peak_error", all.peak.mean_error},

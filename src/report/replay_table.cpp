@@ -29,7 +29,7 @@ std::vector<std::string> cells(const ReplayRow& row) {
           row.noisy() ? "noisy" : ""};
 }
 
-std::string body(const std::vector<ReplayRow>& rows, const Screen& screen) {
+std::string body(const std::vector<ReplayRow>& rows, const ScreenLimits& screen) {
   const Align right = Align::right;
   Table table({{.title = "plan", .folds = true},
                {"devices", right, 3},
@@ -49,7 +49,7 @@ std::string body(const std::vector<ReplayRow>& rows, const Screen& screen) {
 
 /// Returns a text such as "44 plans: iteration time off by 2.3 % in the mean, -7.1 % at worst; peak memory by
 /// ...".
-std::string in_words(const std::string& which, const Agreement& a) {
+std::string in_words(const std::string& which, const ValidationAgreement& a) {
   return fmt::format(
       "{}: iteration time off by {:.1f} % in the mean, {} at worst; peak memory by {:.1f} % and {}\n", which,
       a.time.mean_error * 100, difference(a.time.worst), a.peak.mean_error * 100, difference(a.peak.worst));
@@ -60,7 +60,7 @@ std::string counted(std::int64_t count) {
 }
 
 std::string accuracy(const std::vector<ReplayRow>& rows) {
-  const Agreement all = agreement(rows);
+  const ValidationAgreement all = agreement(rows);
   std::string out = in_words(counted(all.plans), all);
   if (all.noisy == 0) return out;
   std::vector<ReplayRow> quiet;
@@ -76,7 +76,7 @@ std::string rankings(const std::vector<ReplayRow>& rows) {
   std::map<std::pair<std::string, std::int64_t>, std::vector<ReplayRow>> groups;
   for (const ReplayRow& row : rows) groups[{row.model, row.devices}].push_back(row);
   std::string out;
-  const auto line = [&out](const std::string& which, const Agreement& a) {
+  const auto line = [&out](const std::string& which, const ValidationAgreement& a) {
     if (!std::isnan(a.tau))
       out += fmt::format("Kendall's tau {:.2f}: {}, {}\n", a.tau, which, counted(a.plans));
   };
@@ -90,8 +90,8 @@ std::string rankings(const std::vector<ReplayRow>& rows) {
 
 }  // namespace
 
-Agreement agreement(std::span<const ReplayRow> rows) {
-  Agreement out;
+ValidationAgreement agreement(std::span<const ReplayRow> rows) {
+  ValidationAgreement out;
   std::vector<double> time, peak, measured, simulated;
   for (const ReplayRow& row : rows) {
     ++out.plans;
@@ -107,7 +107,7 @@ Agreement agreement(std::span<const ReplayRow> rows) {
   return out;
 }
 
-std::string replay_table(const ReplayTable& table, const Screen& screen) {
+std::string replay_table(const ReplayTable& table, const ScreenLimits& screen) {
   std::string out = body(table.rows, screen);
   if (!table.rows.empty()) out += '\n' + accuracy(table.rows) + rankings(table.rows);
   if (!table.left_out.empty()) out += fmt::format("\n{} left out:\n", counted(std::ssize(table.left_out)));

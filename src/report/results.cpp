@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 using report::csv_cell;
-std::string csv_cell(const plan::Extent& extent) {
+std::string csv_cell(const plan::ValueRange& extent) {
   return plan::text(extent);
 }
 template <class T>
@@ -45,7 +45,7 @@ Json json(std::int64_t number) {
   return number;
 }
 /// A number if minimum and maximum are equal.
-Json json(const plan::Extent& extent) {
+Json json(const plan::ValueRange& extent) {
   return extent.least == extent.most ? Json(extent.most) : Json(plan::text(extent));
 }
 Json json(double number) {
@@ -57,7 +57,7 @@ Json json(const std::optional<T>& value) {
   return value ? json(*value) : Json();
 }
 
-Json json(const CellResult& row, const Columns& columns) {
+Json json(const CellResult& row, const ColumnGroups& columns) {
   Json out = Json::object();
   each_field(row, columns, [&](const char* name, const auto& value) { out[name] = json(value); });
   return out;
@@ -69,7 +69,7 @@ Json json(const Provenance& p) {
           {"compiler", p.compiler}, {"libraries", p.libraries}, {"seed", p.seed}};
 }
 
-Json json(std::span<const CellResult> rows, const Columns& columns) {
+Json json(std::span<const CellResult> rows, const ColumnGroups& columns) {
   Json out = Json::array();
   for (const CellResult& row : rows) out.push_back(json(row, columns));
   return out;
@@ -89,7 +89,7 @@ std::map<std::string, std::string> setting_of(const CellResult& row) {
 }
 
 /// Index of the axis; a new one is appended to all rows.
-std::size_t axis_column(Rows& rows, const std::string& axis) {
+std::size_t axis_column(TextRows& rows, const std::string& axis) {
   auto at = std::find(rows.columns.begin(), rows.columns.end(), axis);
   if (at == rows.columns.end()) {
     at = rows.columns.insert(at, axis);
@@ -101,7 +101,7 @@ std::size_t axis_column(Rows& rows, const std::string& axis) {
 
 }  // namespace
 
-std::string to_csv(std::span<const CellResult> rows, const Columns& columns) {
+std::string to_csv(std::span<const CellResult> rows, const ColumnGroups& columns) {
   std::string out;
   const auto append_line = [&](const CellResult& row, auto&& cell) {
     each_field(row, columns, [&](const char* name, const auto& value) { out += cell(name, value) + ','; });
@@ -113,11 +113,12 @@ std::string to_csv(std::span<const CellResult> rows, const Columns& columns) {
   return out;
 }
 
-std::string to_json(std::span<const CellResult> rows, const Provenance& provenance, const Columns& columns) {
+std::string to_json(std::span<const CellResult> rows, const Provenance& provenance,
+                    const ColumnGroups& columns) {
   return text({{"provenance", json(provenance)}, {"results", json(rows, columns)}});
 }
 
-std::string rows_json(std::span<const CellResult> rows, const Columns& columns) {
+std::string rows_json(std::span<const CellResult> rows, const ColumnGroups& columns) {
   return text({{"results", json(rows, columns)}});
 }
 
@@ -133,9 +134,9 @@ About about(const CellResult& row) {
   return {row.model, row.cluster, row.devices, row.planner, row.mini_batch, row.setting};
 }
 
-Rows to_rows(std::span<const CellResult> rows, bool ratio) {
-  const Columns& wanted = ratio ? kAllAndRatio : kAll;
-  Rows out{{}, {"model", "cluster", "devices", "planner", "mini_batch"}, {}};
+TextRows to_rows(std::span<const CellResult> rows, bool ratio) {
+  const ColumnGroups& wanted = ratio ? kAllAndRatio : kAll;
+  TextRows out{{}, {"model", "cluster", "devices", "planner", "mini_batch"}, {}};
   const CellResult none;
   each_field(none, wanted, [&](const char* name, const auto&) { out.columns.emplace_back(name); });
   for (const CellResult& row : rows) {

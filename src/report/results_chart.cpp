@@ -20,25 +20,25 @@ constexpr std::array<std::string_view, 3> kQuantities = {"throughput", "memory",
 constexpr std::size_t kMostLines = 12, kAcross = 3;
 constexpr int kTitleHeight = 44, kLegendLine = 18, kLegendWidth = 3 * kPanelWidth - 40;
 
-std::optional<double> value_of(const CellResult& row, Quantity quantity) {
-  if (quantity == Quantity::throughput) return row.samples_per_s;
-  if (quantity == Quantity::search_time) return row.search_s;
+std::optional<double> value_of(const CellResult& row, ChartQuantity quantity) {
+  if (quantity == ChartQuantity::throughput) return row.samples_per_s;
+  if (quantity == ChartQuantity::search_time) return row.search_s;
   if (!row.peak_memory_bytes) return std::nullopt;
   return static_cast<double>(*row.peak_memory_bytes) / (1 << 30);
 }
 
-ValueAxis axis_of(Quantity quantity) {
-  if (quantity == Quantity::throughput) return {"samples/s", false};
-  if (quantity == Quantity::memory) return {"memory of the fullest device, GiB", false};
+ValueAxis axis_of(ChartQuantity quantity) {
+  if (quantity == ChartQuantity::throughput) return {"samples/s", false};
+  if (quantity == ChartQuantity::memory) return {"memory of the fullest device, GiB", false};
   return {"search time, s (logarithmic)", true};
 }
 
-bool more_is_better(Quantity quantity) {
-  return quantity == Quantity::throughput;
+bool more_is_better(ChartQuantity quantity) {
+  return quantity == ChartQuantity::throughput;
 }
 
 /// Planners in the order of the rows; of many, those with the best value somewhere.
-std::vector<std::string> lines_of(std::span<const CellResult> rows, Quantity quantity) {
+std::vector<std::string> lines_of(std::span<const CellResult> rows, ChartQuantity quantity) {
   std::vector<std::pair<std::string, double>> best;
   for (const CellResult& row : rows) {
     const auto value = value_of(row, quantity);
@@ -61,9 +61,9 @@ std::vector<std::string> lines_of(std::span<const CellResult> rows, Quantity qua
 }
 
 /// Horizontal axis of the panels: devices, or mini-batches if only these vary.
-class Along {
+class PanelAxis {
  public:
-  explicit Along(std::span<const CellResult> rows)
+  explicit PanelAxis(std::span<const CellResult> rows)
       : devices_(varies(rows, &CellResult::devices) || !varies(rows, &CellResult::mini_batch)) {}
   std::int64_t at(const CellResult& row) const { return devices_ ? row.devices : row.mini_batch; }
   std::int64_t other(const CellResult& row) const { return devices_ ? row.mini_batch : row.devices; }
@@ -84,7 +84,7 @@ using Panels = std::vector<std::pair<std::string, std::vector<CellResult>>>;
 
 /// Rows by panel, in the order of the rows. Values that change with the axis, such as a mini-batch with the
 /// devices, are named only if `whole`.
-Panels panels_of(std::span<const CellResult> rows, const Along& along, bool whole) {
+Panels panels_of(std::span<const CellResult> rows, const PanelAxis& along, bool whole) {
   Panels out;
   for (const CellResult& row : rows) {
     std::string title = row.model + " on " + row.cluster;
@@ -98,7 +98,7 @@ Panels panels_of(std::span<const CellResult> rows, const Along& along, bool whol
 }
 
 /// True if a planner has two values at one place of a panel.
-bool doubled(const Panels& panels, const Along& along) {
+bool doubled(const Panels& panels, const PanelAxis& along) {
   return std::ranges::any_of(panels, [&](const auto& panel) {
     std::set<std::pair<std::string, std::int64_t>> places;
     for (const CellResult& row : panel.second)
@@ -107,7 +107,7 @@ bool doubled(const Panels& panels, const Along& along) {
   });
 }
 
-ChartPanel panel_of(const Panels::value_type& panel, const Along& along, Quantity quantity,
+ChartPanel panel_of(const Panels::value_type& panel, const PanelAxis& along, ChartQuantity quantity,
                     const std::vector<std::string>& planners) {
   ChartPanel out{panel.first, along.title(), axis_of(quantity), {}};
   for (std::size_t ink = 0; ink < planners.size(); ++ink) {
@@ -142,21 +142,22 @@ const std::vector<std::string_view>& quantity_names() {
   return names;
 }
 
-Quantity quantity(std::string_view name) {
-  return static_cast<Quantity>(core::index_of(name, kQuantities, "quantity"));
+ChartQuantity quantity(std::string_view name) {
+  return static_cast<ChartQuantity>(core::index_of(name, kQuantities, "quantity"));
 }
 
-std::string results_chart_svg(std::span<const CellResult> rows, Quantity quantity, std::string_view title) {
+std::string results_chart_svg(std::span<const CellResult> rows, ChartQuantity quantity,
+                              std::string_view title) {
   const auto planners = lines_of(rows, quantity);
   if (planners.empty())
     throw core::BadInput(fmt::format("no row has a value of {}: there is nothing to draw",
                                      kQuantities[static_cast<std::size_t>(quantity)]));
-  const Along along(rows);
+  const PanelAxis along(rows);
   Panels panels = panels_of(rows, along, false);
   if (doubled(panels, along)) panels = panels_of(rows, along, true);
   const auto [samples, legend_height] = legend(planners, kTitleHeight);
   std::string notes;
-  if (quantity == Quantity::search_time && shared_cores(rows)) notes = kSharedCores;
+  if (quantity == ChartQuantity::search_time && shared_cores(rows)) notes = kSharedCores;
   std::string body;
   std::size_t drawn = 0;
   const int top = kTitleHeight + legend_height;

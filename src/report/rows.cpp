@@ -27,13 +27,13 @@ Json value(const std::string& cell) {
 
 }  // namespace
 
-std::string to_csv(const Rows& rows) {
+std::string to_csv(const TextRows& rows) {
   std::string out = line(rows.columns);
   for (const auto& cells : rows.cells) out += line(cells);
   return out;
 }
 
-std::string rows_json(const Rows& rows) {
+std::string rows_json(const TextRows& rows) {
   Json results = Json::array();
   for (const auto& cells : rows.cells) {
     Json& row = results.emplace_back(Json::object());

@@ -21,7 +21,7 @@ inline std::string number(const std::optional<std::int64_t>& value) {
 inline std::string text(const std::optional<std::string>& value) {
   return value.value_or("-");
 }
-inline std::string extent(const std::optional<plan::Extent>& value) {
+inline std::string extent(const std::optional<plan::ValueRange>& value) {
   return value ? plan::text(*value) : "-";
 }
 /// Returns a text such as "3/4": recomputing stages of all stages.

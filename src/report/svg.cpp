@@ -35,7 +35,7 @@ std::string text_element(int x, int y, std::string_view style, std::string_view 
   return fmt::format("<text x=\"{}\" y=\"{}\" class=\"{}\">{}</text>\n", x, y, style, escaped(content));
 }
 
-Tenths Scale::at(double part) const {
+Tenths LineScale::at(double part) const {
   if (whole <= 0) return 0;
   const double share = part / whole;
   return std::llround(share * static_cast<double>(length));

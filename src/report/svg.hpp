@@ -29,7 +29,7 @@ std::string text_element(int x, int y, std::string_view style, std::string_view 
 
 /// Position of a part of `whole` on a line of this length. Divides first, then multiplies: no compiler can
 /// fuse these, so rounding is equal everywhere.
-struct Scale {
+struct LineScale {
   double whole;
   Tenths length;
   Tenths at(core::Picoseconds time) const { return at(static_cast<double>(time.value())); }

@@ -63,7 +63,7 @@ std::string laid_out(const std::vector<Column>& columns, const TableFit& fit, co
 }
 
 /// Returns a text such as "not shown: depth, states (--columns all shows them)".
-std::string left_out(const std::vector<Column>& columns, const TableFit& fit, const Screen& screen) {
+std::string left_out(const std::vector<Column>& columns, const TableFit& fit, const ScreenLimits& screen) {
   Cells titles;
   for (std::size_t c = 0; c < columns.size(); ++c)
     if (std::find(fit.columns.begin(), fit.columns.end(), c) == fit.columns.end())
@@ -81,7 +81,7 @@ void Table::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::text(const Screen& screen) const {
+std::string Table::text(const ScreenLimits& screen) const {
   const TableFit shown =
       fit(columns_, natural_widths(columns_, rows_), kBetween.size(), screen.width, screen.columns);
   Cells titles;

@@ -51,7 +51,7 @@ constexpr LegendEntry kMemory[] = {
 };
 
 /// Legend entries, closer together if they would not fit otherwise.
-std::string legend_row(const Scene& scene, int y, std::span<const LegendEntry> entries) {
+std::string legend_row(const TimelineScene& scene, int y, std::span<const LegendEntry> entries) {
   constexpr int kGap = 38, kNarrowGap = 26;
   const auto& devices = scene.trace.devices;
   const bool several =
@@ -64,11 +64,11 @@ std::string legend_row(const Scene& scene, int y, std::span<const LegendEntry> e
   const auto length = [](const LegendEntry& entry) {
     return 64 * static_cast<int>(entry.meaning.size()) / 10;
   };
-  int end = Layout::kLeft;
+  int end = TimelineLayout::kLeft;
   for (const LegendEntry& entry : shown) end += kGap + length(entry);
   const int gap = end > scene.style.width ? kNarrowGap : kGap;
   std::string out;
-  int x = Layout::kLeft;
+  int x = TimelineLayout::kLeft;
   for (const LegendEntry& entry : shown) {
     out += fmt::format("<g transform=\"translate({} {})\">{}<text x=\"21\" y=\"4\">{}</text></g>\n", x, y,
                        entry.sample, entry.meaning);
@@ -97,7 +97,7 @@ std::pair<std::int64_t, std::string_view> time_unit(core::Picoseconds whole) {
 /// by all their parameters, and the end states the cluster.
 std::string fitted(const std::string& title, double width) {
   constexpr double kLetter = 11;  // px, bold
-  const auto most = static_cast<std::size_t>(std::max(40.0, (width - Layout::kLeft) / kLetter));
+  const auto most = static_cast<std::size_t>(std::max(40.0, (width - TimelineLayout::kLeft) / kLetter));
   if (title.size() <= most) return title;
   const std::size_t begin = title.rfind(' ', most / 2), end = title.find(' ', title.size() - most / 2 + 2);
   if (begin == title.npos || end == title.npos) return title;
@@ -106,7 +106,7 @@ std::string fitted(const std::string& title, double width) {
 
 }  // namespace
 
-std::string heading(const Scene& scene) {
+std::string heading(const TimelineScene& scene) {
   const trace::Summary& s = scene.summary;
   const auto& [width, title, step, items, bubble] = scene.style;
   const double per_step = s.samples_per_second * to_seconds(step).value();
@@ -119,16 +119,16 @@ std::string heading(const Scene& scene) {
   if (scene.shows(TaskKind::transfer) || scene.shows(TaskKind::all_reduce))
     line += fmt::format(" · exposed communication {:.1f} %", 100 * s.exposed_communication);
   if (scene.layout.memory > 0) line += fmt::format(" · peak memory {}", show(s.peak_memory));
-  return text_element(Layout::kLeft, 26, "title",
+  return text_element(TimelineLayout::kLeft, 26, "title",
                       title.empty() ? "Pipeline timeline" : fitted(title, width)) +
-         text_element(Layout::kLeft, 48, "summary", line);
+         text_element(TimelineLayout::kLeft, 48, "summary", line);
 }
 
-std::string legend(const Scene& scene) {
+std::string legend(const TimelineScene& scene) {
   return legend_row(scene, 72, kWork) + (scene.layout.memory > 0 ? legend_row(scene, 92, kMemory) : "");
 }
 
-std::string time_axis(const Scene& scene) {
+std::string time_axis(const TimelineScene& scene) {
   const auto [unit, unit_name] = scene.style.step.value() > 0
                                      ? std::pair(scene.style.step.value(), std::string_view("steps"))
                                      : time_unit(length(scene.trace));
@@ -137,10 +137,10 @@ std::string time_axis(const Scene& scene) {
   std::string out;
   const std::int64_t end = length(scene.trace).value();
   for (std::int64_t t = 0; t <= end; t += step) {
-    const std::string x = px(Layout::kLeft * kPixel + scene.time.at(core::Picoseconds(t)));
+    const std::string x = px(TimelineLayout::kLeft * kPixel + scene.time.at(core::Picoseconds(t)));
     const double shown = static_cast<double>(t) / static_cast<double>(unit);
-    out += fmt::format("<path class=\"grid\" d=\"M{} {}V{}\"/>\n", x, Layout::kTop - 8, bottom);
-    for (const int y : {Layout::kTop - 12, bottom + 14})
+    out += fmt::format("<path class=\"grid\" d=\"M{} {}V{}\"/>\n", x, TimelineLayout::kTop - 8, bottom);
+    for (const int y : {TimelineLayout::kTop - 12, bottom + 14})
       out += fmt::format("<text x=\"{}\" y=\"{}\" class=\"quiet middle\">{} {}</text>\n", x, y, shown,
                          unit_name);
   }

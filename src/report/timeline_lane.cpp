@@ -11,8 +11,8 @@ namespace penstock::report {
 namespace {
 
 /// True if numbers on this colour are dark.
-bool dark_on(Paint paint) {
-  return paint == Paint::recompute || paint == Paint::backward || paint == Paint::weight_gradient;
+bool dark_on(SpanPaint paint) {
+  return paint == SpanPaint::recompute || paint == SpanPaint::backward || paint == SpanPaint::weight_gradient;
 }
 
 /// One horizontal stroke of the given thickness along the path; `y` is its upper edge.
@@ -23,10 +23,10 @@ std::string bar(std::string_view style, int y, int thickness, std::string_view p
 }
 
 /// Relative moves and lines, one path per paint: a box takes about ten bytes.
-std::array<std::string, kPaints> paths(const std::vector<Box>& boxes) {
+std::array<std::string, kPaints> paths(const std::vector<SpanBox>& boxes) {
   std::array<std::string, kPaints> out;
   std::array<Tenths, kPaints> reached{};
-  for (const Box& box : boxes) {
+  for (const SpanBox& box : boxes) {
     // Leave a gap between neighbours if there is room.
     const Tenths end = box.end - (box.end - box.x >= 3 * kPixel ? kPixel / 2 : 0);
     const auto p = static_cast<std::size_t>(box.paint);
@@ -37,10 +37,10 @@ std::array<std::string, kPaints> paths(const std::vector<Box>& boxes) {
 }
 
 /// White marks at the foot of passes of later chunks.
-std::string feet(const std::vector<Box>& boxes) {
+std::string feet(const std::vector<SpanBox>& boxes) {
   std::string out;
   Tenths reached = 0;
-  for (const Box& box : boxes) {
+  for (const SpanBox& box : boxes) {
     if (!box.later) continue;
     out += fmt::format("m{} 0h{}", px(box.x - reached), px(box.end - box.x));
     reached = box.end;
@@ -48,38 +48,40 @@ std::string feet(const std::vector<Box>& boxes) {
   return out;
 }
 
-std::string boxes(const Layout& layout, const Lane& lane) {
+std::string boxes(const TimelineLayout& layout, const DeviceLane& lane) {
   const auto path = paths(lane.boxes);
-  const auto of = [&path](Paint paint) -> const std::string& {
+  const auto of = [&path](SpanPaint paint) -> const std::string& {
     return path[static_cast<std::size_t>(paint)];
   };
   // An all-reduce reaches lower than the computations drawn over it, so that its hidden part is visible below
   // them.
   return bar("idle", 0, layout.boxes, fmt::format("M0 0h{}", layout.plot())) +
-         bar("all_reduce", 0, layout.boxes + Layout::kMarks - 1, of(Paint::all_reduce)) +
-         bar("forward", 0, layout.boxes, of(Paint::forward)) +
-         bar("recompute", 0, layout.boxes, of(Paint::recompute)) +
-         bar("backward", 0, layout.boxes, of(Paint::backward)) +
-         bar("input_gradient", 0, layout.boxes, of(Paint::input_gradient)) +
-         bar("weight_gradient", 0, layout.boxes, of(Paint::weight_gradient)) +
-         bar("step", 0, layout.boxes, of(Paint::step)) + bar("foot", layout.boxes - 4, 2, feet(lane.boxes)) +
-         bar("sent", layout.boxes + 1, 2, of(Paint::sent)) +
-         bar("received", layout.boxes + 4, 2, of(Paint::received));
+         bar("all_reduce", 0, layout.boxes + TimelineLayout::kMarks - 1, of(SpanPaint::all_reduce)) +
+         bar("forward", 0, layout.boxes, of(SpanPaint::forward)) +
+         bar("recompute", 0, layout.boxes, of(SpanPaint::recompute)) +
+         bar("backward", 0, layout.boxes, of(SpanPaint::backward)) +
+         bar("input_gradient", 0, layout.boxes, of(SpanPaint::input_gradient)) +
+         bar("weight_gradient", 0, layout.boxes, of(SpanPaint::weight_gradient)) +
+         bar("step", 0, layout.boxes, of(SpanPaint::step)) +
+         bar("foot", layout.boxes - 4, 2, feet(lane.boxes)) +
+         bar("sent", layout.boxes + 1, 2, of(SpanPaint::sent)) +
+         bar("received", layout.boxes + 4, 2, of(SpanPaint::received));
 }
 
-std::string numbers(const Layout& layout, const std::vector<Label>& labels) {
+std::string numbers(const TimelineLayout& layout, const std::vector<BoxLabel>& labels) {
   std::string out = fmt::format("<g class=\"number\" transform=\"translate(0 {})\">", layout.boxes / 2 + 4);
-  for (const Label& label : labels)
+  for (const BoxLabel& label : labels)
     out += fmt::format("<text x=\"{}\"{}>{}</text>", px(label.x),
                        dark_on(label.paint) ? " class=\"dark\"" : "", label.text);
   return out + "</g>\n";
 }
 
 /// Outline of the memory held, closed along the floor.
-std::string outline(const std::vector<Level>& levels, const Scale& height, Tenths floor, int width) {
+std::string outline(const std::vector<MemoryLevel>& levels, const LineScale& height, Tenths floor,
+                    int width) {
   std::string out = fmt::format("M0 {}", px(floor));
   Tenths x = 0, y = floor;
-  for (const Level& level : levels) {
+  for (const MemoryLevel& level : levels) {
     const Tenths top = floor - height.at(level.bytes);
     if (top == y) continue;
     out += fmt::format("h{}v{}", px(level.x - x), px(top - y));
@@ -90,21 +92,21 @@ std::string outline(const std::vector<Level>& levels, const Scale& height, Tenth
 
 /// Common memory scale of all lanes, a little above the highest peak, so that small amounts are visible and
 /// comparable.
-core::Bytes full_scale(const Scene& scene) {
+core::Bytes full_scale(const TimelineScene& scene) {
   core::Bytes highest(1);
   for (const trace::DeviceSummary& device : scene.summary.devices) highest = std::max(highest, device.peak);
   return highest + highest / 8;
 }
 
 /// Line at the device's capacity, if the scale includes it.
-std::string capacity_line(core::Bytes capacity, core::Bytes full, const Scale& height, Tenths floor,
+std::string capacity_line(core::Bytes capacity, core::Bytes full, const LineScale& height, Tenths floor,
                           int width) {
   if (capacity > full) return "";
   return fmt::format("<path class=\"capacity\" d=\"M0 {}H{}\"/>\n", px(floor - height.at(capacity)), width);
 }
 
 /// Mark where the device runs out of memory, with the cause as a tooltip.
-std::string failure_line(const Scene& scene, std::size_t d, Tenths floor) {
+std::string failure_line(const TimelineScene& scene, std::size_t d, Tenths floor) {
   for (const trace::OutOfMemory& failure : scene.failures)
     if (failure.device.index() == d)
       return fmt::format("<path class=\"broke\" d=\"M{} {}v{}\"><title>{}</title></path>\n",
@@ -113,13 +115,13 @@ std::string failure_line(const Scene& scene, std::size_t d, Tenths floor) {
   return "";
 }
 
-std::string memory(const Scene& scene, std::size_t d, const std::vector<Level>& levels) {
+std::string memory(const TimelineScene& scene, std::size_t d, const std::vector<MemoryLevel>& levels) {
   if (scene.layout.memory == 0) return "";
   const trace::DeviceTrace& device = scene.trace.devices[d];
   const trace::DeviceSummary& summary = scene.summary.devices[d];
   const core::Bytes fixed = std::accumulate(device.fixed.begin(), device.fixed.end(), core::Bytes());
   const core::Bytes full = full_scale(scene);
-  const Scale height{static_cast<double>(full.value()), scene.layout.memory * kPixel};
+  const LineScale height{static_cast<double>(full.value()), scene.layout.memory * kPixel};
   const Tenths floor = scene.layout.lane() * kPixel;
   const int width = scene.layout.plot();
   return fmt::format("<path class=\"moving\" d=\"{}\"/>\n", outline(levels, height, floor, width)) +
@@ -142,15 +144,15 @@ std::string stage_names(const trace::DeviceTrace& device) {
 }
 
 /// Captions: name on the left; utilisation and memory on the right.
-std::string captions(const Scene& scene, const DrawnLanes& drawn) {
+std::string captions(const TimelineScene& scene, const DrawnLanes& drawn) {
   const std::size_t d = drawn.devices.front();
   const trace::DeviceTrace& device = scene.trace.devices[d];
   const trace::DeviceSummary& summary = scene.summary.devices[d];
-  const Layout& layout = scene.layout;
+  const TimelineLayout& layout = scene.layout;
   const int upper = layout.top(drawn.place) + layout.boxes / 2 + 4;
   const int lower = layout.top(drawn.place) + layout.lane() - layout.memory / 2 + 4;
   const bool memory = layout.memory > 0;
-  const int right = layout.width - Layout::kRight + 10;
+  const int right = layout.width - TimelineLayout::kRight + 10;
   const bool over = summary.peak > device.capacity;
   std::string out = text_element(8, upper, "name", drawn.name);
   if (memory && drawn.devices.size() > 1)
@@ -167,9 +169,10 @@ std::string captions(const Scene& scene, const DrawnLanes& drawn) {
 
 }  // namespace
 
-std::string lane_picture(const Scene& scene, const DrawnLanes& drawn, const Lane& lane) {
+std::string lane_picture(const TimelineScene& scene, const DrawnLanes& drawn, const DeviceLane& lane) {
   return captions(scene, drawn) +
-         fmt::format("<g transform=\"translate({} {})\">\n", Layout::kLeft, scene.layout.top(drawn.place)) +
+         fmt::format("<g transform=\"translate({} {})\">\n", TimelineLayout::kLeft,
+                     scene.layout.top(drawn.place)) +
          boxes(scene.layout, lane) + numbers(scene.layout, lane.labels) +
          memory(scene, drawn.devices.front(), lane.memory) + "</g>\n";
 }

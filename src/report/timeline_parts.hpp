@@ -14,7 +14,7 @@
 namespace penstock::report {
 
 /// Sizes in pixels. A lane is a row of boxes, two thin rows of transfers, then memory.
-struct Layout {
+struct TimelineLayout {
   int width, boxes, memory, gap;
   static constexpr int kLeft = 88, kRight = 142, kTop = 132, kMarks = 8, kBottom = 28;
   int plot() const { return width - kLeft - kRight; }
@@ -23,12 +23,12 @@ struct Layout {
 };
 
 /// Input of every part.
-struct Scene {
+struct TimelineScene {
   const trace::Trace& trace;
   const TimelineStyle& style;
   trace::Summary summary;
-  Layout layout;
-  Scale time;
+  TimelineLayout layout;
+  LineScale time;
   std::vector<trace::OutOfMemory> failures = {};
   std::size_t lanes = 0;  ///< number of drawn lanes
   bool shows(trace::TaskKind kind) const {
@@ -36,15 +36,15 @@ struct Scene {
   }
 };
 
-std::string heading(const Scene& scene);
-std::string legend(const Scene& scene);     ///< for content of the picture
-std::string time_axis(const Scene& scene);  ///< ticks above and below, grid lines behind the lanes
+std::string heading(const TimelineScene& scene);
+std::string legend(const TimelineScene& scene);     ///< for content of the picture
+std::string time_axis(const TimelineScene& scene);  ///< ticks above and below, grid lines behind the lanes
 /// Devices with equal lanes, drawn once.
 struct DrawnLanes {
   std::size_t place = 0;
   std::vector<std::size_t> devices;
   std::string name{};  ///< name of these devices
 };
-std::string lane_picture(const Scene& scene, const DrawnLanes& drawn, const Lane& lane);
+std::string lane_picture(const TimelineScene& scene, const DrawnLanes& drawn, const DeviceLane& lane);
 
 }  // namespace penstock::report

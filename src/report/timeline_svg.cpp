@@ -18,9 +18,9 @@ bool holds_memory(const trace::DeviceTrace& device) {
 }
 
 /// Layout: many devices get thinner lanes; memory gets no room if there is no data.
-Layout layout_for(int width, const std::vector<trace::DeviceTrace>& devices) {
+TimelineLayout layout_for(int width, const std::vector<trace::DeviceTrace>& devices) {
   width = std::max(width, 900);
-  Layout out{width, 16, 15, 9};
+  TimelineLayout out{width, 16, 15, 9};
   if (devices.size() <= 16) out = {width, 20, 20, 12};
   if (devices.size() <= 8) out = {width, 24, 28, 16};
   if (std::none_of(devices.begin(), devices.end(), holds_memory)) out.memory = 0;
@@ -37,7 +37,7 @@ std::string name_of(const std::vector<std::size_t>& devices) {
   return fmt::format("{}{}{}", devices.front(), row ? "-" : " … ", devices.back());
 }
 
-std::vector<DrawnLanes> drawn_lanes(const Scene& scene, const std::vector<Lane>& lanes) {
+std::vector<DrawnLanes> drawn_lanes(const TimelineScene& scene, const std::vector<DeviceLane>& lanes) {
   std::vector<DrawnLanes> out;
   std::map<std::string, std::size_t> seen;  // by the drawn content
   for (std::size_t d = 0; d < lanes.size(); ++d) {
@@ -69,16 +69,16 @@ text{font:11px 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;fill:#222}
 }  // namespace
 
 std::string to_svg(const trace::Trace& trace, const TimelineStyle& style) {
-  const Layout layout = layout_for(style.width, trace.devices);
-  const Scale time{static_cast<double>(length(trace).value()), layout.plot() * kPixel};
-  Scene scene{trace, style, trace::summarise(trace), layout, time, trace::out_of_memory(trace)};
-  const std::vector<Lane> all = lanes(trace, time);
+  const TimelineLayout layout = layout_for(style.width, trace.devices);
+  const LineScale time{static_cast<double>(length(trace).value()), layout.plot() * kPixel};
+  TimelineScene scene{trace, style, trace::summarise(trace), layout, time, trace::out_of_memory(trace)};
+  const std::vector<DeviceLane> all = lanes(trace, time);
   const std::vector<DrawnLanes> drawn = drawn_lanes(scene, all);
   scene.lanes = drawn.size();
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n{2}"
       "<rect width=\"100%\" height=\"100%\" fill=\"#FFF\"/>\n",
-      layout.width, layout.top(drawn.size()) + Layout::kBottom, kStyle);
+      layout.width, layout.top(drawn.size()) + TimelineLayout::kBottom, kStyle);
   out += heading(scene) + legend(scene) + time_axis(scene);
   for (const DrawnLanes& lane : drawn) out += lane_picture(scene, lane, all[lane.devices.front()]);
   return out + "</svg>\n";

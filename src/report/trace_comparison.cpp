@@ -15,8 +15,8 @@ namespace penstock::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using trace::Comparison;
-using trace::Pair;
+using trace::QuantityPair;
+using trace::TraceComparison;
 
 using shown::time;
 std::string percent(double share) {
@@ -24,18 +24,19 @@ std::string percent(double share) {
 }
 
 template <class Show>
-void add(Table& table, const std::string& where, const std::string& what, const Pair& pair, Show show) {
+void add(Table& table, const std::string& where, const std::string& what, const QuantityPair& pair,
+         Show show) {
   table.add({where, what, show(pair.measured), show(pair.simulated), percent(pair.error())});
 }
 
-std::string quantities(const Comparison& c, const Screen& screen) {
+std::string quantities(const TraceComparison& c, const ScreenLimits& screen) {
   const Align right = Align::right;
   Table table({{""}, {""}, {"measured", right}, {"simulated", right}, {"error", right}});
   add(table, "all", "iteration", c.iteration, time);
   add(table, "", "exposed communication", c.exposed, time);
   add(table, "", "peak memory", c.peak, shown::rounded_bytes);
   for (std::size_t kind = 0; kind < trace::kMemoryKinds; ++kind)
-    if (const Pair& held = c.at_peak[kind]; held.measured > 0 || held.simulated > 0)
+    if (const QuantityPair& held = c.at_peak[kind]; held.measured > 0 || held.simulated > 0)
       add(table, "", fmt::format("  {}", name(static_cast<plan::MemoryKind>(kind))), held,
           shown::rounded_bytes);
   for (const trace::StagePair& stage : c.stages) {
@@ -46,7 +47,7 @@ std::string quantities(const Comparison& c, const Screen& screen) {
   return table.text(screen);
 }
 
-std::string kinds(const Comparison& c, const Screen& screen) {
+std::string kinds(const TraceComparison& c, const ScreenLimits& screen) {
   const Align right = Align::right;
   Table table({{"tasks"},
                {"count", right},
@@ -71,18 +72,18 @@ std::string headline(const ReplayRow& row) {
       row.noisy() ? fmt::format("; noisy: known to {:.0f} % only", row.measured.noise() * 100) : "");
 }
 
-Json json(const Pair& pair) {
+Json json(const QuantityPair& pair) {
   return {{"measured", pair.measured}, {"simulated", pair.simulated}, {"error", pair.error()}};
 }
 
-Json memory_json(const std::array<Pair, trace::kMemoryKinds>& at_peak) {
+Json memory_json(const std::array<QuantityPair, trace::kMemoryKinds>& at_peak) {
   Json out = Json::object();
   for (std::size_t kind = 0; kind < trace::kMemoryKinds; ++kind)
     out[std::string(name(static_cast<plan::MemoryKind>(kind)))] = json(at_peak[kind]);
   return out;
 }
 
-Json stages_json(const Comparison& c) {
+Json stages_json(const TraceComparison& c) {
   Json out = Json::array();
   for (const trace::StagePair& stage : c.stages)
     out.push_back({{"stage", stage.stage.index()},
@@ -93,7 +94,7 @@ Json stages_json(const Comparison& c) {
   return out;
 }
 
-Json kinds_json(const Comparison& c) {
+Json kinds_json(const TraceComparison& c) {
   Json out = Json::array();
   for (const trace::KindPair& kind : c.kinds)
     out.push_back({{"kind", name(kind.kind)},
@@ -117,11 +118,12 @@ std::string id(core::DeviceId device) {
 
 }  // namespace
 
-std::string comparison_table(const ReplayRow& row, const Comparison& comparison, const Screen& screen) {
+std::string comparison_table(const ReplayRow& row, const TraceComparison& comparison,
+                             const ScreenLimits& screen) {
   return headline(row) + '\n' + quantities(comparison, screen) + '\n' + kinds(comparison, screen);
 }
 
-std::string comparison_csv(const Comparison& comparison) {
+std::string comparison_csv(const TraceComparison& comparison) {
   std::string out =
       "kind,device,peer,stage,micro_batch,start_measured_s,start_simulated_s,duration_measured_s,"
       "duration_simulated_s,error\n";
@@ -134,7 +136,7 @@ std::string comparison_csv(const Comparison& comparison) {
 }
 
 std::string comparison_json(const ReplayRow& row, const std::vector<core::Seconds>& iterations,
-                            const std::vector<core::Seconds>& as_graph, const Comparison& comparison,
+                            const std::vector<core::Seconds>& as_graph, const TraceComparison& comparison,
                             const Provenance& provenance) {
   Json all = Json::parse(to_json(ReplayTable{{row}, {}, {}}, provenance));
   const Json out = {

@@ -21,7 +21,7 @@ using core::DeviceId;
 using trace::Span;
 using trace::TaskKind;
 
-enum Stream : std::size_t { compute, send, receive, all_reduce };
+enum TaskStream : std::size_t { compute, send, receive, all_reduce };
 constexpr std::string_view kStreams[] = {"compute", "send", "receive", "all-reduce"};
 
 /// A flow at one of its computations.
@@ -32,7 +32,7 @@ struct FlowEnd {
 };
 
 /// Sorted by span, so that writing spans in order finds them in order.
-std::vector<FlowEnd> flow_ends(const std::vector<Flow>& flows) {
+std::vector<FlowEnd> flow_ends(const std::vector<TransferFlow>& flows) {
   std::vector<FlowEnd> out;
   for (std::size_t i = 0; i < flows.size(); ++i) {
     if (flows[i].sender != kNoSpan) out.push_back({flows[i].sender, i + 1, false});
@@ -44,9 +44,9 @@ std::vector<FlowEnd> flow_ends(const std::vector<Flow>& flows) {
   return out;
 }
 
-class Writer {
+class TrackWriter {
  public:
-  Writer(const trace::Trace& trace, const cluster::Cluster* cluster, const ByteSink& sink)
+  TrackWriter(const trace::Trace& trace, const cluster::Cluster* cluster, const ByteSink& sink)
       : trace_(trace), flows_(flows(trace)), ends_(flow_ends(flows_)), out_(sink) {
     root_ = out_.add_track({.name = "iteration"});
     for (std::size_t d = 0; d < trace.devices.size(); ++d) add_device(d, cluster);
@@ -61,7 +61,7 @@ class Writer {
   }
 
  private:
-  struct Device {
+  struct DeviceTracks {
     TrackId track;
     std::array<FreeRows, 4> rows;                    ///< [Stream]
     std::array<std::vector<TrackId>, 4> row_tracks;  ///< [Stream]
@@ -79,7 +79,7 @@ class Writer {
       const bool rare = kind == trace::MemoryKind::buckets || kind == trace::MemoryKind::step;
       if (rare && plan::at(device.fixed, kind).value() == 0) continue;
       const std::string counter = fmt::format("memory: {}", plan::name(kind));
-      add_curve({counter, devices_[d].track, 10 + k, Unit::bytes}, memory_curve(device, kind));
+      add_curve({counter, devices_[d].track, 10 + k, CounterUnit::bytes}, memory_curve(device, kind));
     }
   }
 
@@ -94,8 +94,8 @@ class Writer {
   void add_moving() {
     const MovingBytes moving = moving_bytes(trace_);
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      add_curve({"sending", devices_[d].track, 20, Unit::bytes}, moving.out[d]);
-      add_curve({"receiving", devices_[d].track, 21, Unit::bytes}, moving.in[d]);
+      add_curve({"sending", devices_[d].track, 20, CounterUnit::bytes}, moving.out[d]);
+      add_curve({"receiving", devices_[d].track, 21, CounterUnit::bytes}, moving.in[d]);
     }
   }
 
@@ -108,14 +108,14 @@ class Writer {
     for (std::size_t l = 0; l < load.size(); ++l) {
       const cluster::Link& link = cluster.links()[l];
       const std::string name = fmt::format("link {}: {} to {}", l, point(link.from), point(link.to));
-      add_curve({name, links, l, Unit::bytes_per_second}, load[l]);
+      add_curve({name, links, l, CounterUnit::bytes_per_second}, load[l]);
     }
   }
 
-  void add_curve(const Track& track, const Curve& curve) {
+  void add_curve(const ViewerTrack& track, const Curve& curve) {
     if (curve.empty()) return;
     const TrackId id = out_.add_track(track);
-    for (const Sample& sample : curve) out_.add_sample(id, sample.time, sample.value);
+    for (const CurvePoint& sample : curve) out_.add_sample(id, sample.time, sample.value);
   }
 
   void add_span(std::size_t i) {
@@ -132,15 +132,15 @@ class Writer {
     const std::uint32_t sender = flows_[number].sender;
     const auto kind = sender == kNoSpan ? TaskKind::transfer : trace_.spans[sender].kind;
     leaving_.assign(1, number + 1), arriving_.clear();
-    slice(span.device, send, span, label(kind, span), Annotation{"to device", index(span.peer)});
-    slice(span.peer, receive, span, label(kind, span), Annotation{"from device", index(span.device)});
+    slice(span.device, send, span, label(kind, span), SliceAnnotation{"to device", index(span.peer)});
+    slice(span.peer, receive, span, label(kind, span), SliceAnnotation{"from device", index(span.device)});
   }
 
   void add_collective(const Span& span) {
     leaving_.clear(), arriving_.clear();
     const std::string_view name = trace::name(span.kind);
-    slice(span.device, send, span, name, Annotation{"to device", index(span.peer)});
-    slice(span.peer, receive, span, name, Annotation{"from device", index(span.device)});
+    slice(span.device, send, span, name, SliceAnnotation{"to device", index(span.peer)});
+    slice(span.peer, receive, span, name, SliceAnnotation{"from device", index(span.device)});
   }
 
   /// Returns "F3", "B3" and so on; "3" for a transfer of unknown direction.
@@ -152,8 +152,8 @@ class Writer {
 
   static std::int64_t index(auto id) { return static_cast<std::int64_t>(id.index()); }
 
-  void slice(DeviceId device, Stream stream, const Span& span, std::string_view name,
-             std::optional<Annotation> peer) {
+  void slice(DeviceId device, TaskStream stream, const Span& span, std::string_view name,
+             std::optional<SliceAnnotation> peer) {
     notes_.assign(1, {"stage", index(span.stage)});
     if (span.micro_batch >= 0) notes_.push_back({"micro-batch", span.micro_batch});
     if (span.bytes.value() > 0) notes_.push_back({"bytes", span.bytes.value()});
@@ -162,9 +162,9 @@ class Writer {
                     leaving_, arriving_});
   }
 
-  TrackId row(DeviceId id, Stream stream, const Span& span) {
+  TrackId row(DeviceId id, TaskStream stream, const Span& span) {
     core::require(id.valid() && id.index() < devices_.size(), "a span names devices of its trace");
-    Device& device = devices_[id.index()];
+    DeviceTracks& device = devices_[id.index()];
     const std::size_t row = device.rows[stream].place(span.start, span.end);
     auto& tracks = device.row_tracks[stream];
     if (row == tracks.size()) tracks.push_back(out_.add_track({kStreams[stream], device.track, stream}));
@@ -172,14 +172,14 @@ class Writer {
   }
 
   const trace::Trace& trace_;
-  std::vector<Flow> flows_;  ///< flow ids are indices plus one
+  std::vector<TransferFlow> flows_;  ///< flow ids are indices plus one
   std::vector<FlowEnd> ends_;
   PacketWriter out_;
   TrackId root_ = kNoTrack;
-  std::vector<Device> devices_;
+  std::vector<DeviceTracks> devices_;
   std::size_t next_transfer_ = 0, next_end_ = 0;   ///< in flows_; in ends_
   std::vector<std::uint64_t> leaving_, arriving_;  ///< flows of the current slice
-  std::vector<Annotation> notes_;                  ///< of the current slice
+  std::vector<SliceAnnotation> notes_;             ///< of the current slice
 };
 
 }  // namespace
@@ -187,7 +187,7 @@ class Writer {
 void write_track_events(const trace::Trace& trace, const cluster::Cluster* cluster, const ByteSink& sink) {
   core::require(cluster == nullptr || trace.devices.size() <= cluster->size(),
                 "a trace's devices are those of its cluster");
-  Writer(trace, cluster, sink);
+  TrackWriter(trace, cluster, sink);
 }
 
 }  // namespace penstock::report

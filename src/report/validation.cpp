@@ -19,7 +19,7 @@ std::vector<std::string> own_fields(std::vector<std::string> fields) {
   return fields;
 }
 
-double number(const std::string& text, const core::Place& place) {
+double number(const std::string& text, const core::InputPlace& place) {
   double out = 0;
   const char* end = text.data() + text.size();
   const auto [stop, fault] = std::from_chars(text.data(), end, out);
@@ -28,7 +28,7 @@ double number(const std::string& text, const core::Place& place) {
   return out;
 }
 
-double seconds(const std::string& text, const core::Place& place) {
+double seconds(const std::string& text, const core::InputPlace& place) {
   const double out = number(text, place);
   if (out <= 0) throw core::BadInput(place, "expected a time above zero");
   return out;
@@ -37,7 +37,7 @@ double seconds(const std::string& text, const core::Place& place) {
 ValidationRow row(const CsvReader& reader, const std::string& file) {
   const auto cells = own_fields(reader.fields());
   const auto place = [&](std::size_t i) {
-    return core::Place{file, reader.line(), std::string(kColumns[i])};
+    return core::InputPlace{file, reader.line(), std::string(kColumns[i])};
   };
   const auto time = [&](std::size_t i) { return seconds(cells[i], place(i)); };
   return {cells[0], time(1), time(2), time(3), time(4), number(cells[5], place(5))};

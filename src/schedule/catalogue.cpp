@@ -20,8 +20,8 @@ void demand(bool holds, const char* constraint) {
   if (!holds) throw core::BadInput(std::string("needs ") + constraint);
 }
 
-const std::vector<Family>& families() {
-  static const std::vector<Family> families = {
+const std::vector<ScheduleFamily>& families() {
+  static const std::vector<ScheduleFamily> families = {
       {"gpipe", "all forwards, then all backwards",
        "Huang et al., GPipe, NeurIPS 2019; backwards in the order of the forwards", "none",
        "bubble (p-1)(F+B), holds m", 1, gpipe},
@@ -120,9 +120,9 @@ const std::vector<Family>& families() {
   return families;
 }
 
-const Family& family_named(std::string_view name) {
+const ScheduleFamily& family_named(std::string_view name) {
   std::vector<std::string> names;
-  for (const Family& family : families()) {
+  for (const ScheduleFamily& family : families()) {
     if (family.name == name) return family;
     names.push_back(family.name);
   }
@@ -135,7 +135,7 @@ int micro_batches_per_update(const WeightPolicy& policy, const ScheduleShape& sh
 }
 
 Schedule make_schedule(std::string_view name, const ScheduleShape& shape) {
-  const Family& family = family_named(name);
+  const ScheduleFamily& family = family_named(name);
   ScheduleShape full = shape;
   if (full.chunks == 0) full.chunks = family.chunks;
   check_range("ranks", full.ranks, kMostRanks);

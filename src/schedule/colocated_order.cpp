@@ -16,10 +16,10 @@ Action renumbered(Action action, const std::vector<std::int32_t>& stages) {
 }
 
 /// Inserts the micro-batches of stages behind the pipeline into a row.
-class Tail {
+class TailInsertion {
  public:
   /// `stages`: the rank's parts of these stages, in order.
-  Tail(const plan::Plan& plan, std::vector<std::size_t> stages)
+  TailInsertion(const plan::Plan& plan, std::vector<std::size_t> stages)
       : plan_(plan), stages_(std::move(stages)), size_(plan.stages[stages_.front()].micro_batch) {}
 
   RankOrder added(const RankOrder& row) {
@@ -100,7 +100,7 @@ Schedule with_colocated(const plan::Plan& plan, const plan::PipelineOf& pipeline
     std::vector<std::size_t> tail;
     for (std::size_t s = behind; s < plan.stages.size(); ++s)
       if (out.rank_of_stage[s] == rank) tail.push_back(s);
-    if (!tail.empty()) own = Tail(plan, std::move(tail)).added(own);
+    if (!tail.empty()) own = TailInsertion(plan, std::move(tail)).added(own);
     RankOrder& row = out.ranks[static_cast<std::size_t>(rank)];
     row.insert(row.end(), own.begin(), own.end());
   }

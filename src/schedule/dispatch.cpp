@@ -12,9 +12,9 @@ namespace {
 
 using core::Picoseconds;
 
-class Dispatcher {
+class TaskDispatcher {
  public:
-  Dispatcher(const Pipeline& pipeline, const MachineOrder& stage_rows)
+  TaskDispatcher(const Pipeline& pipeline, const MachineOrder& stage_rows)
       : pipeline_(pipeline),
         rows_(stage_rows),
         unrolled_(pipeline),
@@ -32,7 +32,7 @@ class Dispatcher {
   DispatchResult finish() {
     for (std::size_t s = 0; s < pipeline_.stages.size(); ++s) moments_.push({Picoseconds(0), s});
     while (!moments_.empty()) {
-      const Moment moment = moments_.top();
+      const MachineMoment moment = moments_.top();
       moments_.pop();
       if (free_[moment.machine] > moment.time) continue;
       if (const auto id = choose(moment.machine, moment.time)) start(*id, moment.time);
@@ -46,10 +46,10 @@ class Dispatcher {
   }
 
  private:
-  struct Moment {
+  struct MachineMoment {
     Picoseconds time;
     std::size_t machine;
-    auto operator<=>(const Moment&) const = default;
+    auto operator<=>(const MachineMoment&) const = default;
   };
 
   bool ready(std::size_t id, Picoseconds now) const {
@@ -75,7 +75,7 @@ class Dispatcher {
   }
 
   void start(std::size_t id, Picoseconds now) {
-    const Step& step = unrolled_.steps[id];
+    const PipelineStep& step = unrolled_.steps[id];
     const std::size_t m = next_[id]++;
     const Picoseconds end = free_[step.machine] = now + step.duration;
     out_[step.machine].push_back({step.phase, static_cast<std::int32_t>(m)});
@@ -93,20 +93,20 @@ class Dispatcher {
 
   const Pipeline& pipeline_;
   const MachineOrder& rows_;
-  const Unrolled unrolled_;
+  const UnrolledPipeline unrolled_;
   std::size_t count_;
   std::vector<Picoseconds> arrival_;    ///< [step * count + micro-batch] arrival of the last input so far
   std::vector<std::uint32_t> missing_;  ///< [step * count + micro-batch] inputs that have not arrived
   std::vector<std::size_t> next_;       ///< [step] next micro-batch
   std::vector<Picoseconds> free_;       ///< [machine] time from which it is free
-  std::priority_queue<Moment, std::vector<Moment>, std::greater<>> moments_;
+  std::priority_queue<MachineMoment, std::vector<MachineMoment>, std::greater<>> moments_;
   MachineOrder out_;
 };
 
 }  // namespace
 
 DispatchResult dispatch(const Pipeline& pipeline, const MachineOrder& stage_rows) {
-  return Dispatcher(pipeline, stage_rows).finish();
+  return TaskDispatcher(pipeline, stage_rows).finish();
 }
 
 }  // namespace penstock::schedule

@@ -9,7 +9,7 @@
 namespace penstock::schedule {
 namespace {
 
-Pace pace(const plan::Stage& stage) {
+StagePace pace(const plan::Stage& stage) {
   return {stage.micro_batch, stage.k};
 }
 
@@ -52,13 +52,13 @@ void as_ordered(plan::Plan& plan) {
 
 }  // namespace
 
-std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y) {
+std::int64_t demanded_in_flight(const StagePace& x, std::int64_t i_y, const StagePace& y) {
   const std::int64_t own = x.run(), next = y.run();
   const std::int64_t needed = i_y + (own <= next ? next : 2 * own - next);
   return (needed + own - 1) / own * own;
 }
 
-std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y, InFlight rule) {
+std::int64_t demanded_in_flight(const StagePace& x, std::int64_t i_y, const StagePace& y, InFlight rule) {
   const std::int64_t held = demanded_in_flight(x, i_y, y);
   return rule == InFlight::depth ? held : demanded_in_flight(x, held, x);
 }

@@ -12,23 +12,24 @@ namespace {
 using core::Picoseconds;
 using Cycle = std::int64_t;
 
-bool fused(const Step& backward, std::size_t forward) {
+bool fused(const PipelineStep& backward, std::size_t forward) {
   return std::find(backward.waits_for.begin(), backward.waits_for.end(), forward) != backward.waits_for.end();
 }
 
 /// Computes the cycle of every step of a micro-batch. It is one after the steps waited for, equal for the two
 /// halves of a fused pass, and never before `earliest`.
-void find_cycles(const Unrolled& unrolled, const std::vector<Cycle>& earliest, std::vector<Cycle>& cycle) {
+void find_cycles(const UnrolledPipeline& unrolled, const std::vector<Cycle>& earliest,
+                 std::vector<Cycle>& cycle) {
   for (const std::size_t id : unrolled.topological) {
-    const Step& step = unrolled.steps[id];
-    const bool joins = step.phase == Phase::backward && fused(step, id - unrolled.sites);
+    const PipelineStep& step = unrolled.steps[id];
+    const bool joins = step.phase == PassPhase::backward && fused(step, id - unrolled.sites);
     cycle[id] = earliest[id];
     for (const std::size_t before : step.waits_for)
       cycle[id] = std::max(cycle[id], cycle[before] + (joins ? 0 : 1));
   }
 }
 
-std::vector<Cycle> cycles_of_one(const Unrolled& unrolled) {
+std::vector<Cycle> cycles_of_one(const UnrolledPipeline& unrolled) {
   std::vector<Cycle> cycle(unrolled.steps.size());
   find_cycles(unrolled, std::vector<Cycle>(cycle.size()), cycle);
   return cycle;
@@ -43,13 +44,14 @@ std::vector<Task> by_cycle(const std::vector<Cycle>& forward, const std::vector<
   while (f < forward.size() || b < backward.size()) {
     const bool back =
         f == forward.size() || (b < backward.size() && backward[b] + (is_fused ? 1 : 0) <= forward[f]);
-    row.push_back({back ? Phase::backward : Phase::forward, static_cast<std::int32_t>(back ? b++ : f++)});
+    row.push_back(
+        {back ? PassPhase::backward : PassPhase::forward, static_cast<std::int32_t>(back ? b++ : f++)});
   }
   return row;
 }
 
 /// [step][micro-batch] cycle.
-std::vector<std::vector<Cycle>> find_all_cycles(const Pipeline& pipeline, const Unrolled& unrolled) {
+std::vector<std::vector<Cycle>> find_all_cycles(const Pipeline& pipeline, const UnrolledPipeline& unrolled) {
   const auto count = static_cast<std::size_t>(pipeline.micro_batches);
   std::vector<std::vector<Cycle>> cycles(unrolled.steps.size(), std::vector<Cycle>(count));
   std::vector<Cycle> earliest(unrolled.steps.size()), cycle(unrolled.steps.size());
@@ -69,14 +71,14 @@ std::vector<std::vector<Cycle>> find_all_cycles(const Pipeline& pipeline, const 
 }
 
 MachineOrder cyclic(const Pipeline& pipeline) {
-  const Unrolled unrolled(pipeline);
+  const UnrolledPipeline unrolled(pipeline);
   const auto cycles = find_all_cycles(pipeline, unrolled);
   const std::vector<Cycle> none;
   MachineOrder out;
   for (const auto& steps : unrolled.steps_of) {
     const std::size_t first = steps.front(), last = steps.back();
-    const bool forward = unrolled.steps[first].phase == Phase::forward;
-    const bool backward = unrolled.steps[last].phase == Phase::backward;
+    const bool forward = unrolled.steps[first].phase == PassPhase::forward;
+    const bool backward = unrolled.steps[last].phase == PassPhase::backward;
     out.push_back(by_cycle(forward ? cycles[first] : none, backward ? cycles[last] : none,
                            fused(unrolled.steps[last], first)));
   }
@@ -107,10 +109,10 @@ DispatchResult one_f_one_b(const Pipeline& pipeline) {
   MachineOrder rows;
   for (const int held : warm_up(pipeline)) {
     std::vector<Task> row;
-    for (std::int32_t f = 0; f < held; ++f) row.push_back({Phase::forward, f});
+    for (std::int32_t f = 0; f < held; ++f) row.push_back({PassPhase::forward, f});
     for (std::int32_t b = 0; b < pipeline.micro_batches; ++b) {
-      row.push_back({Phase::backward, b});
-      if (b + held < pipeline.micro_batches) row.push_back({Phase::forward, b + held});
+      row.push_back({PassPhase::backward, b});
+      if (b + held < pipeline.micro_batches) row.push_back({PassPhase::forward, b + held});
     }
     rows.push_back(std::move(row));
   }
@@ -118,7 +120,7 @@ DispatchResult one_f_one_b(const Pipeline& pipeline) {
 }
 
 /// Longest time of a machine for its tasks of one cycle, arrival included.
-Picoseconds longest_cycle(const Unrolled& unrolled) {
+Picoseconds longest_cycle(const UnrolledPipeline& unrolled) {
   Picoseconds longest(0);
   for (const auto& ids : unrolled.steps_of) {
     Picoseconds work(0), latency(0);
@@ -131,7 +133,7 @@ Picoseconds longest_cycle(const Unrolled& unrolled) {
   return longest;
 }
 
-Cycle period(const Pipeline& pipeline, const Unrolled& unrolled, const std::vector<Cycle>& cycle) {
+Cycle period(const Pipeline& pipeline, const UnrolledPipeline& unrolled, const std::vector<Cycle>& cycle) {
   Cycle p = 1;
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s)
     if (const int room = pipeline.stages[s].room; room > 0 && room < pipeline.micro_batches)
@@ -175,7 +177,7 @@ ListOrder list_order(const Pipeline& pipeline) {
 }
 
 Picoseconds list_order_bound(const Pipeline& pipeline) {
-  const Unrolled unrolled(pipeline);
+  const UnrolledPipeline unrolled(pipeline);
   const std::vector<Cycle> cycle = cycles_of_one(unrolled);
   const Cycle cycles = period(pipeline, unrolled, cycle) * (pipeline.micro_batches - 1) +
                        *std::max_element(cycle.begin(), cycle.end()) + 1;

@@ -120,7 +120,7 @@ Schedule add_reductions(const Schedule& schedule) {
 Schedule add_messages(const Schedule& schedule) {
   Schedule out = schedule;
   for (RankOrder& row : out.ranks) row.clear();
-  Progress progress(schedule);
+  ScheduleProgress progress(schedule);
   std::vector<char> waits(schedule.ranks.size(), false);
   for (bool moved = true; moved;) {
     moved = false;
@@ -142,7 +142,7 @@ Schedule add_messages(const Schedule& schedule) {
 
 int unit_steps(const Schedule& schedule) {
   const Schedule busy = without_idle(schedule);
-  Progress progress(busy);
+  ScheduleProgress progress(busy);
   int steps = 0;
   for (bool moved = true; moved; steps += moved) {
     moved = false;

@@ -56,32 +56,32 @@ std::string clock_violation(const Pipeline& pipeline) {
   return once * pipeline.micro_batches + after < kClock ? "" : "the times of one iteration leave the clock";
 }
 
-void place_steps(const Pipeline& pipeline, Unrolled& out) {
+void place_steps(const Pipeline& pipeline, UnrolledPipeline& out) {
   const std::size_t stages = pipeline.stages.size(), per_link = pipeline.full_duplex ? 2 : 1;
   out.machines = stages + per_link * pipeline.links.size();
   out.steps.resize(2 * out.sites);
   out.steps_of.resize(out.machines);
-  const auto place = [&](std::size_t step, std::size_t machine, Phase phase, Picoseconds time,
+  const auto place = [&](std::size_t step, std::size_t machine, PassPhase phase, Picoseconds time,
                          Picoseconds latency) {
     out.steps[step] = {machine, phase, time, latency, {}, {}};
     out.steps_of[machine].push_back(step);
   };
   for (std::size_t s = 0; s < stages; ++s) {
-    place(out.forward(s), s, Phase::forward, pipeline.stages[s].forward, Picoseconds(0));
-    place(out.backward(s), s, Phase::backward, pipeline.stages[s].backward, Picoseconds(0));
+    place(out.forward(s), s, PassPhase::forward, pipeline.stages[s].forward, Picoseconds(0));
+    place(out.backward(s), s, PassPhase::backward, pipeline.stages[s].backward, Picoseconds(0));
   }
   for (std::size_t e = 0; e < pipeline.links.size(); ++e) {
     const PipelineLink& link = pipeline.links[e];
     const std::size_t machine = stages + per_link * e;
-    place(out.forward(stages + e), machine, Phase::forward, link.forward, link.forward_latency);
-    place(out.backward(stages + e), machine + per_link - 1, Phase::backward, link.backward,
+    place(out.forward(stages + e), machine, PassPhase::forward, link.forward, link.forward_latency);
+    place(out.backward(stages + e), machine + per_link - 1, PassPhase::backward, link.backward,
           link.backward_latency);
   }
 }
 
 /// Connects steps. A backward also waits for its own forward; this edge is needed only for sinks, elsewhere
 /// the chain in between implies it.
-void connect_steps(const Pipeline& pipeline, Unrolled& out) {
+void connect_steps(const Pipeline& pipeline, UnrolledPipeline& out) {
   const auto wait = [&](std::size_t step, std::size_t before) {
     out.steps[step].waits_for.push_back(before);
     out.steps[before].awaited_by.push_back(step);
@@ -100,7 +100,7 @@ void connect_steps(const Pipeline& pipeline, Unrolled& out) {
 }
 
 /// Topological order: every stage, then its outgoing links; in reverse for backwards.
-void sort_steps(const Pipeline& pipeline, Unrolled& out) {
+void sort_steps(const Pipeline& pipeline, UnrolledPipeline& out) {
   std::vector<std::vector<std::size_t>> outgoing(pipeline.stages.size());
   for (std::size_t e = 0; e < pipeline.links.size(); ++e)
     outgoing[static_cast<std::size_t>(pipeline.links[e].from)].push_back(pipeline.stages.size() + e);
@@ -130,7 +130,8 @@ void check_runnable(const Pipeline& pipeline) {
                                   pipeline.micro_batches, sites, plan::kMostPasses));
 }
 
-Unrolled::Unrolled(const Pipeline& pipeline) : sites(pipeline.stages.size() + pipeline.links.size()) {
+UnrolledPipeline::UnrolledPipeline(const Pipeline& pipeline)
+    : sites(pipeline.stages.size() + pipeline.links.size()) {
   if (const std::string found = violation(pipeline); !found.empty()) throw core::BadInput(found);
   place_steps(pipeline, *this);
   connect_steps(pipeline, *this);
@@ -140,22 +141,22 @@ Unrolled::Unrolled(const Pipeline& pipeline) : sites(pipeline.stages.size() + pi
 RankOrder rank_order(std::int32_t stage, const std::vector<Task>& tasks) {
   RankOrder row;
   for (const Task& task : tasks)
-    row.push_back(task.phase == Phase::forward ? forward(stage, task.micro_batch)
-                                               : backward(stage, task.micro_batch));
+    row.push_back(task.phase == PassPhase::forward ? forward(stage, task.micro_batch)
+                                                   : backward(stage, task.micro_batch));
   return row;
 }
 
 std::string tokens(const std::vector<Task>& row) {
   std::string out;
   for (const Task& task : row)
-    out += fmt::format("{}{}{}", out.empty() ? "" : " ", task.phase == Phase::forward ? 'F' : 'B',
+    out += fmt::format("{}{}{}", out.empty() ? "" : " ", task.phase == PassPhase::forward ? 'F' : 'B',
                        task.micro_batch);
   return out;
 }
 
 int most_held(const std::vector<Task>& row) {
   int held = 0, most = 0;
-  for (const Task& task : row) most = std::max(most, held += task.phase == Phase::forward ? 1 : -1);
+  for (const Task& task : row) most = std::max(most, held += task.phase == PassPhase::forward ? 1 : -1);
   return most;
 }
 

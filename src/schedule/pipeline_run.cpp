@@ -12,9 +12,9 @@ using core::Picoseconds;
 
 constexpr Picoseconds kNotYet{-1};
 
-class Executor {
+class PipelineExecutor {
  public:
-  Executor(const Pipeline& pipeline, const MachineOrder& order)
+  PipelineExecutor(const Pipeline& pipeline, const MachineOrder& order)
       : pipeline_(pipeline),
         order_(order),
         unrolled_(pipeline),
@@ -41,7 +41,7 @@ class Executor {
 
  private:
   /// Step that a machine runs in this phase; none if it runs no such tasks.
-  std::size_t step_of(std::size_t machine, Phase phase) const {
+  std::size_t step_of(std::size_t machine, PassPhase phase) const {
     for (const std::size_t step : unrolled_.steps_of[machine])
       if (unrolled_.steps[step].phase == phase) return step;
     return unrolled_.steps.size();
@@ -78,7 +78,7 @@ class Executor {
     const Task& task = order_[machine][ends.size()];
     const auto m = static_cast<std::size_t>(task.micro_batch);
     const std::size_t id = step_of(machine, task.phase);
-    const Step& step = unrolled_.steps[id];
+    const PipelineStep& step = unrolled_.steps[id];
     Picoseconds start = free_[machine];
     for (const std::size_t before : step.waits_for) {
       const Picoseconds end = done_[before * count_ + m];
@@ -102,7 +102,7 @@ class Executor {
 
   const Pipeline& pipeline_;
   const MachineOrder& order_;
-  const Unrolled unrolled_;
+  const UnrolledPipeline unrolled_;
   std::size_t count_;
   std::vector<Picoseconds> done_;    ///< [step * count + micro-batch] end
   std::vector<Picoseconds> free_;    ///< [machine] time from which it is free
@@ -113,7 +113,7 @@ class Executor {
 }  // namespace
 
 PipelineRun execute(const Pipeline& pipeline, const MachineOrder& order) {
-  return Executor(pipeline, order).run();
+  return PipelineExecutor(pipeline, order).run();
 }
 
 }  // namespace penstock::schedule

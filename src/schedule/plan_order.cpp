@@ -148,9 +148,9 @@ bool computes(const Action& action) {
 }
 
 /// Rewrites a row with its REDUCE_GRADs and STEPs.
-class Updates {
+class UpdateInsertion {
  public:
-  explicit Updates(const Plan& plan)
+  explicit UpdateInsertion(const Plan& plan)
       : plan_(plan),
         asynchronous_(plan::asynchronous(plan)),
         waiting_(plan.stages.size()),
@@ -183,7 +183,7 @@ class Updates {
     for (const Action& part : parts(action)) {
       if (part.kind != ActionKind::backward && part.kind != ActionKind::input_gradient) continue;
       const plan::Recomputation& again = stage(part.stage).recompute;
-      if (part.kind == ActionKind::input_gradient && again.of == plan::Recomputation::Of::layers)
+      if (part.kind == ActionKind::input_gradient && again.of == plan::Recomputation::SegmentScope::layers)
         throw core::BadInput(fmt::format("stage {} recomputes layer by layer, {} splits its backward passes",
                                          part.stage, plan_.schedule));
       if (again) out_.push_back({ActionKind::recompute, part.stage, part.micro_batch});
@@ -292,7 +292,7 @@ std::int64_t mini_batches(const Plan& plan) {
 }
 
 Schedule with_updates(const Plan& plan, Schedule computations) {
-  Updates updates(plan);
+  UpdateInsertion updates(plan);
   for (RankOrder& row : computations.ranks) row = updates.added(row);
   return computations;
 }
@@ -318,8 +318,9 @@ bool per_stage(const Plan& plan) {
 }
 
 bool by_cost(const Plan& plan) {
-  return std::any_of(families().begin(), families().end(),
-                     [&](const Family& family) { return family.searched && family.name == plan.schedule; });
+  return std::any_of(families().begin(), families().end(), [&](const ScheduleFamily& family) {
+    return family.searched && family.name == plan.schedule;
+  });
 }
 
 std::vector<std::string> order_violations(const Plan& plan, const Schedule& order) {

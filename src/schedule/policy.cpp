@@ -15,15 +15,15 @@ struct WaitingAction {
   Action action;
 };
 
-struct Worker {
+struct RankWorker {
   std::vector<WaitingAction> queue;  ///< sorted by arrival
   Picoseconds busy_until{0};
   int live = 0;
 };
 
-class Run {
+class PolicyRun {
  public:
-  Run(const PolicySetting& setting, const Policy& policy)
+  PolicyRun(const PolicySetting& setting, const Policy& policy)
       : setting_(setting),
         policy_(policy),
         schedule_{std::vector<RankOrder>(static_cast<std::size_t>(setting.ranks)), setting.rank_of_stage},
@@ -35,7 +35,7 @@ class Run {
     for (moments_.insert(Picoseconds(0)); !moments_.empty(); moments_.erase(moments_.begin()))
       while (ask_all(*moments_.begin())) {
       }
-    for (const Worker& worker : workers_)
+    for (const RankWorker& worker : workers_)
       if (!worker.queue.empty())
         throw core::Error(core::ExitCode::invalid_plan, "the policy lets every rank wait for ever");
     return std::move(schedule_);
@@ -63,9 +63,9 @@ class Run {
   }
 
   bool ask(std::size_t rank, Picoseconds now) {
-    Worker& worker = workers_[rank];
+    RankWorker& worker = workers_[rank];
     if (worker.busy_until > now) return false;
-    Choice choice{static_cast<int>(rank), worker.live, {}};
+    RankChoice choice{static_cast<int>(rank), worker.live, {}};
     for (const WaitingAction& waiting : worker.queue)
       if (waiting.arrival <= now) choice.ready.push_back(waiting.action);
     if (choice.ready.empty()) return false;
@@ -110,14 +110,14 @@ class Run {
   const PolicySetting& setting_;
   const Policy& policy_;
   Schedule schedule_;
-  std::vector<Worker> workers_;
+  std::vector<RankWorker> workers_;
   std::set<Picoseconds> moments_;  ///< times at which something ends or arrives
 };
 
 }  // namespace
 
 Schedule schedule_by_policy(const PolicySetting& setting, const Policy& policy) {
-  return Run(setting, policy).finish();
+  return PolicyRun(setting, policy).finish();
 }
 
 }  // namespace penstock::schedule

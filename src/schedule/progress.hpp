@@ -9,9 +9,9 @@
 
 namespace penstock::schedule {
 
-class Progress {
+class ScheduleProgress {
  public:
-  explicit Progress(const Schedule& schedule)
+  explicit ScheduleProgress(const Schedule& schedule)
       : schedule_(schedule),
         done_(schedule, false),
         next_(schedule.ranks.size(), 0),
@@ -35,7 +35,7 @@ class Progress {
   }
 
   /// Milestone that the head of the rank still waits for.
-  std::optional<Milestone> missing(std::size_t rank) {
+  std::optional<ActionMilestone> missing(std::size_t rank) {
     for (const Action& part : parts(head(rank)))
       if (const auto wanted = awaited(schedule_, part); wanted && !done_[*wanted]) return wanted;
     return {};
@@ -63,7 +63,7 @@ class Progress {
   }
 
   const Schedule& schedule_;
-  Milestones<char> done_;
+  MilestoneValues<char> done_;
   std::vector<std::size_t> next_;     ///< position of every rank's head
   std::vector<std::size_t> passed_;   ///< barriers behind every rank
   std::vector<std::size_t> arrived_;  ///< ranks that have come to barrier k

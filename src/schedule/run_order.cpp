@@ -11,7 +11,7 @@ namespace penstock::schedule {
 namespace {
 
 /// Runs the rank as far as possible.
-bool advance(Progress& progress, std::size_t rank, std::vector<Cell>& order) {
+bool advance(ScheduleProgress& progress, std::size_t rank, std::vector<RowCell>& order) {
   const std::size_t before = order.size();
   while (progress.ready(rank)) {
     order.push_back({static_cast<std::int32_t>(rank), static_cast<std::int32_t>(progress.position(rank))});
@@ -20,8 +20,8 @@ bool advance(Progress& progress, std::size_t rank, std::vector<Cell>& order) {
   return order.size() != before;
 }
 
-std::vector<Cell> advance_all(const Schedule& schedule, Progress& progress) {
-  std::vector<Cell> order;
+std::vector<RowCell> advance_all(const Schedule& schedule, ScheduleProgress& progress) {
+  std::vector<RowCell> order;
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t r = 0; r < schedule.ranks.size(); ++r) moved |= advance(progress, r, order);
@@ -29,7 +29,7 @@ std::vector<Cell> advance_all(const Schedule& schedule, Progress& progress) {
   return order;
 }
 
-bool reaches(const Action& action, const Milestone& wanted) {
+bool reaches(const Action& action, const ActionMilestone& wanted) {
   for (const Action& part : parts(action))
     if (const auto end = reached(part); end && end->kind == wanted.kind && end->stage == wanted.stage &&
                                         end->micro_batch == wanted.micro_batch)
@@ -37,28 +37,28 @@ bool reaches(const Action& action, const Milestone& wanted) {
   return false;
 }
 
-struct Link {
+struct WaitLink {
   std::size_t rank;  ///< rank where the milestone would be reached
   std::string text;
 };
 
 /// Milestone that the stuck rank waits for, and the rank that would reach it; no rank if no action does.
-std::optional<Link> waits_on(const Schedule& schedule, Progress& progress, std::size_t rank) {
+std::optional<WaitLink> waits_on(const Schedule& schedule, ScheduleProgress& progress, std::size_t rank) {
   const std::string who =
       fmt::format("rank {} cell {} ({})", rank, progress.position(rank), token(progress.head(rank)));
   if (const auto late = progress.absent(rank))
-    return Link{*late, fmt::format("{} waits for that of rank {}", who, *late)};
-  const Milestone wanted = *progress.missing(rank);
+    return WaitLink{*late, fmt::format("{} waits for that of rank {}", who, *late)};
+  const ActionMilestone wanted = *progress.missing(rank);
   for (std::size_t r = 0; r < schedule.ranks.size(); ++r)
     for (std::size_t c = progress.position(r); c < schedule.ranks[r].size(); ++c)
       if (reaches(schedule.ranks[r][c], wanted))
-        return Link{
+        return WaitLink{
             r, fmt::format("{} waits for {} in rank {} cell {}", who, token(schedule.ranks[r][c]), r, c)};
   return {};
 }
 
 /// Follows dependencies from a stuck rank until a rank repeats.
-std::string circle(const Schedule& schedule, Progress& progress, std::size_t rank) {
+std::string circle(const Schedule& schedule, ScheduleProgress& progress, std::size_t rank) {
   std::vector<std::size_t> seen;
   std::vector<std::string> trail;
   auto again = seen.end();
@@ -76,35 +76,35 @@ std::string circle(const Schedule& schedule, Progress& progress, std::size_t ran
 
 }  // namespace
 
-std::optional<Milestone> awaited(const Schedule& schedule, const Action& part) {
+std::optional<ActionMilestone> awaited(const Schedule& schedule, const Action& part) {
   const std::int32_t s = part.stage, m = part.micro_batch;
   switch (part.kind) {
     case ActionKind::forward:
-      return schedule.first(s) ? std::nullopt : std::optional(Milestone{ActionKind::forward, s - 1, m});
+      return schedule.first(s) ? std::nullopt : std::optional(ActionMilestone{ActionKind::forward, s - 1, m});
     case ActionKind::input_gradient:
     case ActionKind::backward:
-      return schedule.last(s) ? Milestone{ActionKind::forward, s, m}
-                              : Milestone{ActionKind::input_gradient, s + 1, m};
+      return schedule.last(s) ? ActionMilestone{ActionKind::forward, s, m}
+                              : ActionMilestone{ActionKind::input_gradient, s + 1, m};
     case ActionKind::weight_gradient:
     case ActionKind::send_backward:
-      return Milestone{ActionKind::input_gradient, s, m};
+      return ActionMilestone{ActionKind::input_gradient, s, m};
     case ActionKind::send_forward:
-      return Milestone{ActionKind::forward, s, m};
+      return ActionMilestone{ActionKind::forward, s, m};
     case ActionKind::recompute:
     case ActionKind::evict:
-      return Milestone{ActionKind::forward, s, m};
+      return ActionMilestone{ActionKind::forward, s, m};
     case ActionKind::load:
-      return Milestone{ActionKind::evict, s, m};
+      return ActionMilestone{ActionKind::evict, s, m};
     case ActionKind::receive_forward:
-      return Milestone{ActionKind::send_forward, s - 1, m};
+      return ActionMilestone{ActionKind::send_forward, s - 1, m};
     case ActionKind::receive_backward:
-      return Milestone{ActionKind::send_backward, s + 1, m};
+      return ActionMilestone{ActionKind::send_backward, s + 1, m};
     default:
       return {};
   }
 }
 
-std::optional<Milestone> reached(const Action& part) {
+std::optional<ActionMilestone> reached(const Action& part) {
   switch (part.kind) {
     case ActionKind::forward:
     case ActionKind::input_gradient:
@@ -112,21 +112,21 @@ std::optional<Milestone> reached(const Action& part) {
     case ActionKind::send_backward:
     case ActionKind::evict:
     case ActionKind::load:
-      return Milestone{part.kind, part.stage, part.micro_batch};
+      return ActionMilestone{part.kind, part.stage, part.micro_batch};
     case ActionKind::backward:
-      return Milestone{ActionKind::input_gradient, part.stage, part.micro_batch};
+      return ActionMilestone{ActionKind::input_gradient, part.stage, part.micro_batch};
     default:
       return {};
   }
 }
 
-std::vector<Cell> run_order(const Schedule& schedule) {
-  Progress progress(schedule);
+std::vector<RowCell> run_order(const Schedule& schedule) {
+  ScheduleProgress progress(schedule);
   return advance_all(schedule, progress);
 }
 
 std::string deadlock(const Schedule& schedule) {
-  Progress progress(schedule);
+  ScheduleProgress progress(schedule);
   advance_all(schedule, progress);
   std::size_t rank = 0;
   while (rank < schedule.ranks.size() && progress.finished(rank)) ++rank;

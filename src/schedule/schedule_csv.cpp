@@ -70,7 +70,7 @@ std::optional<Action> parse_pair(std::string_view text) {
   return overlapped(*f, *b);
 }
 
-Action parse_cell(std::string_view text, const core::Place& place) {
+Action parse_cell(std::string_view text, const core::InputPlace& place) {
   if (text.empty()) return {};
   const auto action = text.starts_with('(') ? parse_pair(text) : parse_simple(text);
   if (!action)
@@ -103,8 +103,8 @@ Schedule parse_schedule(std::string_view text, const std::string& file) {
     WaitReader waits;
     int number = 0;
     for (const std::string_view cell : split(line, ',')) {
-      const core::Place place{file, static_cast<int>(schedule.ranks.size()),
-                              fmt::format("cell {}", number++)};
+      const core::InputPlace place{file, static_cast<int>(schedule.ranks.size()),
+                                   fmt::format("cell {}", number++)};
       if (const auto wait = waits.read(trimmed(cell))) {
         if (!wait->empty()) throw core::BadInput(place, *wait);
         continue;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostViolations = 20;
 
 using Key = std::tuple<ActionKind, std::int32_t, std::int32_t>;  ///< pass, stage, micro-batch
-using Where = std::map<Key, Cell>;
+using Where = std::map<Key, RowCell>;
 
 bool computes(ActionKind kind) {
   return kind == ActionKind::forward || kind == ActionKind::input_gradient ||
@@ -27,9 +27,9 @@ bool is_receive(ActionKind kind) {
   return kind == ActionKind::receive_forward || kind == ActionKind::receive_backward;
 }
 
-class Judge {
+class ScheduleCheck {
  public:
-  Judge(const Schedule& schedule, int count) : schedule_(schedule), count_(count) {}
+  ScheduleCheck(const Schedule& schedule, int count) : schedule_(schedule), count_(count) {}
 
   std::vector<std::string> violations() {
     placement();
@@ -47,15 +47,15 @@ class Judge {
   void violation(std::string text) {
     if (violations_.size() < kMostViolations) violations_.push_back(std::move(text));
   }
-  void violation(const Cell& at, const Action& action, const std::string& text) {
+  void violation(const RowCell& at, const Action& action, const std::string& text) {
     violation(fmt::format("rank {} cell {} ({}): {}", at.rank, at.position, token(action), text));
   }
-  const Cell* find(ActionKind kind, int stage, int micro_batch) const {
+  const RowCell* find(ActionKind kind, int stage, int micro_batch) const {
     const auto found = where_.find({kind, stage, micro_batch});
     return found == where_.end() ? nullptr : &found->second;
   }
-  const Cell* find_input_gradient(int stage, int micro_batch) const {
-    const Cell* whole = find(ActionKind::backward, stage, micro_batch);
+  const RowCell* find_input_gradient(int stage, int micro_batch) const {
+    const RowCell* whole = find(ActionKind::backward, stage, micro_batch);
     return whole ? whole : find(ActionKind::input_gradient, stage, micro_batch);
   }
   template <class Visit>
@@ -64,7 +64,7 @@ class Judge {
       for (std::size_t c = 0; c < schedule_.ranks[r].size(); ++c)
         for (const Action& part : parts(schedule_.ranks[r][c]))
           if (part.kind != ActionKind::idle)
-            visit(Cell{static_cast<std::int32_t>(r), static_cast<std::int32_t>(c)}, part);
+            visit(RowCell{static_cast<std::int32_t>(r), static_cast<std::int32_t>(c)}, part);
   }
 
   void placement() {
@@ -77,7 +77,7 @@ class Judge {
   }
 
   void collect() {
-    each([&](const Cell& at, const Action& part) {
+    each([&](const RowCell& at, const Action& part) {
       if (part.kind == ActionKind::barrier) return;
       if (part.stage < 0 || part.stage >= schedule_.stages())
         return violation(at, part, "there is no such stage");
@@ -101,8 +101,8 @@ class Judge {
     const auto missing = [&](const char* what) {
       violation(fmt::format("rank {}: the {} of micro-batch {} in stage {} is missing", home, what, m, s));
     };
-    const Cell *f = find(ActionKind::forward, s, m), *i = find(ActionKind::input_gradient, s, m),
-               *w = find(ActionKind::weight_gradient, s, m), *b = find(ActionKind::backward, s, m);
+    const RowCell *f = find(ActionKind::forward, s, m), *i = find(ActionKind::input_gradient, s, m),
+                  *w = find(ActionKind::weight_gradient, s, m), *b = find(ActionKind::backward, s, m);
     if (!f) return missing("forward");
     if (!b && !i) return missing("backward");
     if (b && i) return violation(*i, input_gradient(s, m), "the full backward does this too");
@@ -116,7 +116,7 @@ class Judge {
 
   /// Checks that R, EVICT and LOAD lie between the forward and the backward of their micro-batch.
   void memory_moves() {
-    each([&](const Cell& at, const Action& part) {
+    each([&](const RowCell& at, const Action& part) {
       const bool load = part.kind == ActionKind::load;
       if (part.kind != ActionKind::recompute && part.kind != ActionKind::evict && !load) return;
       if (find(ActionKind::forward, part.stage, part.micro_batch)->position > at.position)
@@ -124,11 +124,11 @@ class Judge {
       if (find_input_gradient(part.stage, part.micro_batch)->position < at.position)
         violation(at, part, "comes after its backward");
       if (part.kind == ActionKind::evict) judge_evict(at, part);
-      const Cell* evicted = find(ActionKind::evict, part.stage, part.micro_batch);
+      const RowCell* evicted = find(ActionKind::evict, part.stage, part.micro_batch);
       if (load && (!evicted || evicted->position > at.position)) violation(at, part, "has not been evicted");
     });
   }
-  void judge_evict(const Cell& at, const Action& part) {
+  void judge_evict(const RowCell& at, const Action& part) {
     const auto rank = static_cast<std::size_t>(at.rank);
     if (partner(rank, schedule_.ranks.size()) == rank)
       violation(at, part, "the rank in the middle has no partner");
@@ -139,23 +139,23 @@ class Judge {
 
   void iteration_ends() {
     std::vector<int> barriers(schedule_.ranks.size(), 0);
-    each([&](const Cell& at, const Action& part) {
+    each([&](const RowCell& at, const Action& part) {
       if (part.kind == ActionKind::step) judge_step(at, part);
       if (part.kind == ActionKind::barrier) ++barriers[static_cast<std::size_t>(at.rank)];
-      const Cell* step =
+      const RowCell* step =
           part.kind == ActionKind::reduce_gradient ? find(ActionKind::step, part.stage, -1) : nullptr;
       if (step && step->position < at.position) violation(at, part, "comes after the stage's step");
     });
     const auto least = std::min_element(barriers.begin(), barriers.end());
     std::vector<int> seen(barriers.size(), 0);
-    each([&](const Cell& at, const Action& part) {
+    each([&](const RowCell& at, const Action& part) {
       if (part.kind == ActionKind::barrier && seen[static_cast<std::size_t>(at.rank)]++ >= *least)
         violation(at, part, fmt::format("rank {} has only {} of them", least - barriers.begin(), *least));
     });
   }
-  void judge_step(const Cell& at, const Action& part) {
+  void judge_step(const RowCell& at, const Action& part) {
     for (int m = 0; m < count_; ++m) {
-      const Cell* w = find(ActionKind::weight_gradient, part.stage, m);
+      const RowCell* w = find(ActionKind::weight_gradient, part.stage, m);
       if (!w) w = find(ActionKind::backward, part.stage, m);
       if (w->position > at.position)
         return violation(at, part, fmt::format("comes before the weight gradient of micro-batch {}", m));
@@ -164,16 +164,16 @@ class Judge {
 
   void messages() {
     std::vector<char> receives(schedule_.ranks.size(), false);
-    each([&](const Cell& at, const Action& part) {
+    each([&](const RowCell& at, const Action& part) {
       if (is_receive(part.kind)) receives[static_cast<std::size_t>(at.rank)] = true;
       if (is_receive(part.kind) && !counterpart(part)) violation(at, part, "nobody sends this");
       if (is_send(part.kind)) judge_send(at, part);
     });
-    each([&](const Cell& at, const Action& part) {
+    each([&](const RowCell& at, const Action& part) {
       if (receives[static_cast<std::size_t>(at.rank)] && computes(part.kind)) judge_input(at, part);
     });
   }
-  const Cell* counterpart(const Action& part) const {
+  const RowCell* counterpart(const Action& part) const {
     const int back =
         part.kind == ActionKind::receive_forward || part.kind == ActionKind::send_backward ? -1 : 1;
     if (back < 0 ? schedule_.first(part.stage) : schedule_.last(part.stage)) return nullptr;
@@ -183,22 +183,22 @@ class Judge {
                                                                          : ActionKind::receive_backward;
     return find(other, part.stage + back, part.micro_batch);
   }
-  void judge_send(const Cell& at, const Action& part) {
+  void judge_send(const RowCell& at, const Action& part) {
     if (!counterpart(part)) violation(at, part, "nobody receives this");
-    const Cell* made = part.kind == ActionKind::send_forward
-                           ? find(ActionKind::forward, part.stage, part.micro_batch)
-                           : find_input_gradient(part.stage, part.micro_batch);
+    const RowCell* made = part.kind == ActionKind::send_forward
+                              ? find(ActionKind::forward, part.stage, part.micro_batch)
+                              : find_input_gradient(part.stage, part.micro_batch);
     if (made && made->position > at.position) violation(at, part, "sent before it is computed");
   }
-  void judge_input(const Cell& at, const Action& part) {
+  void judge_input(const RowCell& at, const Action& part) {
     const bool ahead = part.kind == ActionKind::forward;
     if (part.kind == ActionKind::weight_gradient ||
         (ahead ? schedule_.first(part.stage) : schedule_.last(part.stage)))
       return;
     const int from = schedule_.rank_of_stage[static_cast<std::size_t>(part.stage + (ahead ? -1 : 1))];
     if (from == at.rank) return;
-    const Cell* got = find(ahead ? ActionKind::receive_forward : ActionKind::receive_backward, part.stage,
-                           part.micro_batch);
+    const RowCell* got = find(ahead ? ActionKind::receive_forward : ActionKind::receive_backward, part.stage,
+                              part.micro_batch);
     if (!got || got->position > at.position) violation(at, part, "its input has not been received");
   }
 
@@ -211,7 +211,7 @@ class Judge {
 }  // namespace
 
 std::vector<std::string> schedule_violations(const Schedule& schedule, int micro_batches) {
-  return Judge(schedule, micro_batches).violations();
+  return ScheduleCheck(schedule, micro_batches).violations();
 }
 
 }  // namespace penstock::schedule

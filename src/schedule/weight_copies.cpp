@@ -10,9 +10,9 @@ namespace penstock::schedule {
 namespace {
 
 /// Follows the row of one stage.
-class Holder {
+class VersionHolder {
  public:
-  Holder(const RankOrder& row, const std::vector<std::int32_t>& used, std::int64_t per_update)
+  VersionHolder(const RankOrder& row, const std::vector<std::int32_t>& used, std::int64_t per_update)
       : row_(row), used_(used), per_update_(per_update) {
     for (const std::int32_t version : used)
       if (version >= 0) ++left_[version];
@@ -71,7 +71,7 @@ std::vector<int> weight_copies(const plan::Plan& plan) {
   for (std::size_t s = 0; s < out.size(); ++s) {
     const plan::Stage& stage = plan.stages[s];
     const std::int64_t per_update = plan.training.mini_batch / stage.micro_batch / stage.replicas();
-    out[s] = Holder(order.ranks[s], used[s].front(), per_update).most() - 2 + policy.more_buffers;
+    out[s] = VersionHolder(order.ranks[s], used[s].front(), per_update).most() - 2 + policy.more_buffers;
   }
   return out;
 }

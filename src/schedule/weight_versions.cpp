@@ -60,10 +60,10 @@ struct InFlight {
 };
 
 /// One stage on one rank: its weight versions, and those that later passes still need.
-class Stage {
+class StageVersions {
  public:
   /// `planned`: versions that its forwards will use, ascending, if known beforehand.
-  Stage(std::vector<std::int64_t> planned, std::int64_t per_update, bool stash)
+  StageVersions(std::vector<std::int64_t> planned, std::int64_t per_update, bool stash)
       : planned_(std::move(planned)), per_update_(per_update), stash_(stash) {
     foresee();
   }
@@ -113,13 +113,13 @@ class VersionFollower {
         entries_(entries(rows, replicas_[0], per_update_)) {}
 
   void follow(std::size_t rank, WeightVersions& out) {
-    std::map<std::int32_t, Stage> stages = stages_of(rows_[rank]);
+    std::map<std::int32_t, StageVersions> stages = stages_of(rows_[rank]);
     auto& staleness = out.staleness.emplace_back(rows_[rank].size(), -1);
     int& held = out.held.emplace_back(1);
     each_part(rows_[rank], [&](std::size_t c, const Action& part) {
       const auto found = stages.find(part.stage);
       if (found == stages.end()) return;
-      Stage& stage = found->second;
+      StageVersions& stage = found->second;
       if (part.kind == ActionKind::forward) check(stage, stage.forward(part.micro_batch), rank, c);
       if (const auto late = missed(stage, part))
         staleness[c] = std::max(staleness[c], static_cast<int>(*late));
@@ -130,16 +130,16 @@ class VersionFollower {
   }
 
  private:
-  std::map<std::int32_t, Stage> stages_of(const RankOrder& row) {
+  std::map<std::int32_t, StageVersions> stages_of(const RankOrder& row) {
     std::map<std::int32_t, std::vector<std::int64_t>> planned;
     each_part(row, [&](std::size_t, const Action& part) {
       if (part.kind != ActionKind::forward) return;
       auto& versions = planned[part.stage];
       if (const auto version = plan(part, versions.size())) versions.push_back(*version);
     });
-    std::map<std::int32_t, Stage> out;
+    std::map<std::int32_t, StageVersions> out;
     for (auto& [stage, versions] : planned)
-      out.emplace(stage, Stage(std::move(versions), per_update_, policy_.stash));
+      out.emplace(stage, StageVersions(std::move(versions), per_update_, policy_.stash));
     return out;
   }
 
@@ -152,13 +152,13 @@ class VersionFollower {
     return {};
   }
 
-  static std::optional<std::int64_t> missed(Stage& stage, const Action& part) {
+  static std::optional<std::int64_t> missed(StageVersions& stage, const Action& part) {
     if (part.kind == ActionKind::forward) return stage.staleness(part.micro_batch, true);
     if (part.kind != ActionKind::backward && part.kind != ActionKind::input_gradient) return {};
     return stage.staleness(part.micro_batch, false);
   }
 
-  void check(const Stage& stage, const InFlight& use, std::size_t rank, std::size_t cell) const {
+  void check(const StageVersions& stage, const InFlight& use, std::size_t rank, std::size_t cell) const {
     if (use.version <= stage.newest()) return;
     throw core::BadInput(
         fmt::format("rank {} cell {} ({}): wants weights after {} updates, but there have been {}; more "

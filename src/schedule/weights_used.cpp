@@ -33,10 +33,10 @@ class StageFollower {
   }
 
   std::vector<std::int32_t> follow(std::size_t rank, const RankOrder& row, std::size_t replica) const {
-    std::map<std::int32_t, Stage> stages;
+    std::map<std::int32_t, VersionCounts> stages;
     std::vector<std::int32_t> used(row.size(), -1);
     for (std::size_t p = 0; p < row.size(); ++p) {
-      Stage& stage = stages[row[p].stage];
+      VersionCounts& stage = stages[row[p].stage];
       stage.made += row[p].kind == ActionKind::step;
       if (row[p].micro_batch < 0) continue;
       used[p] = use(row[p], replica, stage);
@@ -50,18 +50,18 @@ class StageFollower {
   }
 
  private:
-  struct Stage {
+  struct VersionCounts {
     std::int32_t made = 0, begun = 0;
     std::map<std::int32_t, std::int32_t> forward;  ///< [micro-batch] what its forward used
   };
 
-  std::int32_t use(const Action& action, std::size_t replica, Stage& stage) const {
+  std::int32_t use(const Action& action, std::size_t replica, VersionCounts& stage) const {
     if (action.kind == ActionKind::forward)
       return stage.forward[action.micro_batch] = forward(action, replica, stage);
     return policy_.stash ? stage.forward[action.micro_batch] : stage.made;
   }
 
-  std::int32_t forward(const Action& action, std::size_t replica, Stage& stage) const {
+  std::int32_t forward(const Action& action, std::size_t replica, VersionCounts& stage) const {
     const plan::Stage& planned = plan_.stages[static_cast<std::size_t>(action.stage)];
     const std::int64_t replicas = planned.replicas();
     const std::int64_t per_update = plan_.training.mini_batch / planned.micro_batch / replicas;

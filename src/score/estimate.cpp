@@ -16,14 +16,14 @@ using core::Bytes;
 using core::DeviceId;
 
 /// Message time if every device sends to the device `distance` further on, all at the same time.
-cost::Affine shifted_traffic(const Cluster& cluster, std::size_t distance) {
+cost::AffineTime shifted_traffic(const Cluster& cluster, std::size_t distance) {
   std::vector<cluster::Route> routes;
   std::vector<int> flows(cluster.links().size(), 0);
   for (std::size_t d = 0; d + distance < cluster.size(); ++d) {
     routes.push_back(cluster.route(DeviceId(d), DeviceId(d + distance)));
     for (std::size_t l : routes.back().links) ++flows[l];
   }
-  cost::Affine slowest;
+  cost::AffineTime slowest;
   for (const cluster::Route& route : routes) {
     slowest.latency = std::max(slowest.latency, route.latency.value());
     for (std::size_t l : route.links)
@@ -65,20 +65,20 @@ double sent_samples(const plan::Stage& stage) {
 double reduce_seconds(const cost::Problem& problem, const plan::Stage& stage) {
   return *cost::StageMemo::recall(problem, cost::StageKey("reduced", problem, stage), [&] {
     double sum = 0;
-    for (const cost::Reduction& reduction : cost::reductions(problem, stage, stage.operators))
+    for (const cost::GradientReduction& reduction : cost::reductions(problem, stage, stage.operators))
       sum += cost::time(problem, reduction).value();
     return sum;
   });
 }
 
-StageTerms terms_of(const cost::Problem& problem, const Network& network, const plan::Stage& stage,
+StageTerms terms_of(const cost::Problem& problem, const AssumedNetwork& network, const plan::Stage& stage,
                     std::int64_t samples) {
   const auto replicas = static_cast<int>(stage.replicas());
   const core::Seconds compute = slowest_compute(problem, stage, plan::samples_per_device(samples, replicas));
   const cost::StageLoad load = cost::stage_load(problem, stage.operators);
   StageTerms terms = stage_terms(network, load, compute, samples, replicas, problem.training.mini_batch);
   if (stage.replica_size() == 1 && !plan::replica_placement(stage).shards_state()) return terms;
-  const cost::Affine& link = network.link[reach(stage)];
+  const cost::AffineTime& link = network.link[reach(stage)];
   const double messages = (load.inputs.value() > 0) + (load.outputs.value() > 0);
   const double share = static_cast<double>(plan::samples_per_device(samples, replicas)) /
                        static_cast<double>(stage.replica_size());
@@ -115,20 +115,21 @@ std::vector<double> sum_by_rank(const std::vector<std::int32_t>& rank, const std
 
 }  // namespace
 
-Network assume_network(const Cluster& cluster, const plan::Training& training, std::vector<int> sizes) {
+AssumedNetwork assume_network(const Cluster& cluster, const plan::Training& training,
+                              std::vector<int> sizes) {
   if (sizes.empty()) {
     sizes.resize(cluster.size());
     std::iota(sizes.begin(), sizes.end(), 1);
   }
-  Network network{std::vector<cost::Affine>(cluster.size() + 1),
-                  std::vector<cost::AllReduce>(cluster.size() + 1), bucket_of_weights(training)};
+  AssumedNetwork network{std::vector<cost::AffineTime>(cluster.size() + 1),
+                         std::vector<cost::AllReduce>(cluster.size() + 1), bucket_of_weights(training)};
   for (const int size : sizes) {
     const auto r = static_cast<std::size_t>(size);
     // If one stage has more than half of the devices, the others are at most half the cluster away.
     network.link[r] = shifted_traffic(cluster, std::min(r, std::max<std::size_t>(1, cluster.size() / 2)));
     network.link[r].per_byte *= training.compression.activations;
     network.all_reduce[r] = slowest_group(cluster, r);
-    for (cost::Affine& algorithm : network.all_reduce[r].algorithms)
+    for (cost::AffineTime& algorithm : network.all_reduce[r].algorithms)
       algorithm.per_byte *= training.sent_per_weight();
     network.all_reduce[r].sent = training.sent_per_weight();
   }
@@ -148,13 +149,13 @@ core::Seconds exposed(core::Seconds reduce, Bytes weights, Bytes bucket, core::S
   return std::max(reduce * last, reduce - compute * kBackward);
 }
 
-StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core::Seconds compute,
+StageTerms stage_terms(const AssumedNetwork& network, const cost::StageLoad& load, core::Seconds compute,
                        std::int64_t micro_batch, int replicas, std::int64_t mini_batch) {
   const auto b = static_cast<double>(micro_batch);
   const double messages = (load.inputs.value() > 0) + (load.outputs.value() > 0);
   const std::int64_t share = cost::samples_per_device(micro_batch, replicas);
   const double moved = static_cast<double>((load.inputs.value() + load.outputs.value()) * share);
-  const cost::Affine& link = network.link[static_cast<std::size_t>(replicas)];
+  const cost::AffineTime& link = network.link[static_cast<std::size_t>(replicas)];
   StageTerms terms;
   terms.compute = compute.value() / b;
   terms.communication = (messages * link.latency + moved * link.per_byte) / b;
@@ -170,13 +171,13 @@ double busiest_device(const plan::Plan& plan, const std::vector<double>& tps) {
 }
 
 double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
-                         const std::vector<double>& tps, const Network& network) {
+                         const std::vector<double>& tps, const AssumedNetwork& network) {
   const auto rank = plan::rank_of_stage(plan);
   std::vector<double> once(tps.size());   // seconds of one micro-batch
   std::vector<double> until(tps.size());  // longest path that ends before this stage
   std::vector<double> since(tps.size());  // longest path that begins behind it
-  const auto there_and_back = [&](std::size_t s, const plan::Boundary& boundary) {
-    const cost::Affine& link = network.link[reach(plan.stages[s])];
+  const auto there_and_back = [&](std::size_t s, const plan::StageBoundary& boundary) {
+    const cost::AffineTime& link = network.link[reach(plan.stages[s])];
     const double moved = static_cast<double>(boundary.bytes.value()) * sent_samples(plan.stages[s]);
     return moved > 0 ? 2 * (link.latency + moved * link.per_byte) : 0;
   };
@@ -186,13 +187,13 @@ double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
   for (std::size_t s = 0; s < tps.size(); ++s)
     for (std::size_t e : stages.outgoing(core::StageId(s))) {
       if (plan.stages[s].part) continue;
-      const plan::Boundary& boundary = stages.boundaries()[e];
+      const plan::StageBoundary& boundary = stages.boundaries()[e];
       double& next = until[boundary.to.index()];
       next = std::max(next, until[s] + once[s] + there_and_back(s, boundary));
     }
   for (std::size_t s = tps.size(); s-- > 0;)
     for (std::size_t e : stages.outgoing(core::StageId(s))) {
-      const plan::Boundary& boundary = stages.boundaries()[e];
+      const plan::StageBoundary& boundary = stages.boundaries()[e];
       const std::size_t next = boundary.to.index();
       since[s] = std::max(since[s], there_and_back(s, boundary) + once[next] + since[next]);
     }
@@ -219,13 +220,13 @@ std::vector<int> sizes_in(const plan::Plan& plan) {
   return {sizes.begin(), sizes.end()};
 }
 
-Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages) {
+PlanEstimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages) {
   return estimate(problem, plan, stages, assume_network(problem.cluster, problem.training, sizes_in(plan)));
 }
 
-Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
-                  const Network& network) {
-  Estimate out;
+PlanEstimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
+                      const AssumedNetwork& network) {
+  PlanEstimate out;
   std::vector<double> tps;
   const bool in_turn =
       plan::asynchronous(plan);  // each replica takes whole micro-batches, and the pipeline never drains
@@ -240,7 +241,7 @@ Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const pl
   return out;
 }
 
-Estimate estimate(const cost::Problem& problem, const plan::Plan& plan) {
+PlanEstimate estimate(const cost::Problem& problem, const plan::Plan& plan) {
   return estimate(problem, plan, plan::StageGraph(problem.graph, plan));
 }
 

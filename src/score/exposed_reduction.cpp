@@ -12,7 +12,7 @@ ExposedReduction::ExposedReduction(const cost::Problem& problem, const plan::Sta
     : problem_(problem), stage_(stage) {
   if (!plan::reduces_gradients(stage)) return;
   cost::OperatorSets all, mine;
-  for (cost::Bucket& bucket : cost::buckets(problem, stage)) {
+  for (cost::GradientBucket& bucket : cost::buckets(problem, stage)) {
     auto& kept = mine.emplace_back();
     for (const core::OpId op : bucket.operators)
       if (std::binary_search(reduced.begin(), reduced.end(), op)) kept.push_back(op);

@@ -13,9 +13,9 @@ namespace {
 using cluster::Link;
 
 /// Sets of connected points (union-find), joined link by link.
-class Groups {
+class PointGroups {
  public:
-  Groups(std::size_t points, std::size_t devices) : parent_(points), devices_(points, 0) {
+  PointGroups(std::size_t points, std::size_t devices) : parent_(points), devices_(points, 0) {
     std::iota(parent_.begin(), parent_.end(), std::size_t{0});
     std::fill_n(devices_.begin(), devices, std::size_t{1});
   }
@@ -43,7 +43,7 @@ std::vector<double> connected(const cluster::Cluster& cluster) {
   for (const Link& link : cluster.links()) links.push_back(&link);
   std::ranges::stable_sort(links, std::greater(), [](const Link* link) { return link->bandwidth; });
   std::vector<double> out(2);
-  Groups groups(cluster.points().size(), cluster.size());
+  PointGroups groups(cluster.points().size(), cluster.size());
   for (const Link* link : links)
     out.resize(std::max(out.size(), groups.join(link->from, link->to) + 1), link->bandwidth.value());
   return out;
@@ -53,7 +53,7 @@ std::vector<double> connected(const cluster::Cluster& cluster) {
 /// connect them, and all rings leave each device over such cables. Zero if fewer devices are connected, and
 /// for two replicas.
 std::vector<double> ring_bandwidth(const cluster::Cluster& cluster) {
-  Groups groups(cluster.size(), cluster.size());
+  PointGroups groups(cluster.size(), cluster.size());
   std::vector<double> leaving(cluster.size());
   for (const Link& link : cluster.links()) {
     if (link.from >= cluster.size() || link.to >= cluster.size()) continue;

@@ -22,7 +22,7 @@ class LeastAllReduce {
 
  private:
   const cluster::CollectiveTimes* measured_;
-  std::vector<cost::Affine> by_replicas_;  ///< [replicas] indices 0 and 1 are unused
+  std::vector<cost::AffineTime> by_replicas_;  ///< [replicas] indices 0 and 1 are unused
 };
 
 }  // namespace penstock::score

@@ -25,14 +25,14 @@ bool ends_backward(const plan::Plan& plan) {
 }
 
 /// Seconds of a stage's passes of one micro-batch.
-struct Passes {
+struct StagePasses {
   std::vector<Seconds> all;  ///< [replica] forward, backward and recomputation
   Seconds forward = kNever;  ///< forward pass of the fastest replica
   Seconds backward = kNever;
 };
 
-Passes passes(const cost::Problem& problem, const plan::Stage& stage) {
-  Passes out;
+StagePasses passes(const cost::Problem& problem, const plan::Stage& stage) {
+  StagePasses out;
   const std::int64_t replicas = stage.replicas();
   std::vector<std::int64_t> samples;
   for (std::int64_t r = 0; r < replicas; ++r)
@@ -57,7 +57,7 @@ Seconds exposed(const cost::Problem& problem, const plan::Stage& stage,
 }
 
 /// The passes of one device over an iteration.
-struct Busy {
+struct DevicePasses {
   Seconds head = kNever;  ///< time before the first pass
   Seconds work;
   Seconds tail = kNever;    ///< time after the last pass
@@ -66,23 +66,24 @@ struct Busy {
 
 }  // namespace
 
-core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction) {
+core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& plan,
+                              ReductionTiming reduction) {
   if (plan::asynchronous(plan)) return Seconds(0);
   const bool colocated = plan::has_colocated(plan);  // devices run all their passes, whatever these wait for
   const plan::StageGraph stages(problem.graph, plan);
   const auto shared = plan::shared_parameters(problem.graph, plan);
   std::vector<Seconds> head(plan.stages.size()), tail(plan.stages.size());
-  std::vector<Busy> devices(problem.cluster.size());
+  std::vector<DevicePasses> devices(problem.cluster.size());
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {  // stages come after those they wait for
     const plan::Stage& stage = plan.stages[s];
-    const Passes mine = passes(problem, stage);
-    const Seconds after = reduction == Reduction::closed_form && !colocated
+    const StagePasses mine = passes(problem, stage);
+    const Seconds after = reduction == ReductionTiming::closed_form && !colocated
                               ? exposed(problem, stage, plan::unshared(stage.operators, shared))
                               : Seconds(0);
     tail[s] = ends_backward(plan) ? std::max(tail[s], after) : Seconds(0);
     const std::int64_t count = problem.training.mini_batch / stage.micro_batch;
     for (std::size_t d = 0; d < stage.devices.size(); ++d) {
-      Busy& device = devices[stage.devices[d].index()];
+      DevicePasses& device = devices[stage.devices[d].index()];
       device.head = std::min(device.head, head[s]);
       device.tail = std::min(device.tail, tail[s]);
       device.work +=
@@ -98,7 +99,7 @@ core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& pl
   }
   constexpr Seconds kRounding(1e-12);  // the simulator counts whole picoseconds
   Seconds most(0);
-  for (const Busy& device : devices)
+  for (const DevicePasses& device : devices)
     if (device.passes > 0)
       most = std::max(
           most, device.head + device.work + device.tail - kRounding * static_cast<double>(device.passes));

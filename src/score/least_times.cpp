@@ -26,7 +26,7 @@ namespace penstock::score {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr Work kNoWork{kInfinite, kInfinite};
+constexpr PassSeconds kNoWork{kInfinite, kInfinite};
 constexpr LeastTimes kNone{kInfinite, kInfinite, kInfinite, kInfinite,
                            kInfinite, kInfinite, kNoWork,   kNoWork};
 constexpr DividedTimes kNotDivided{kInfinite, kInfinite, kInfinite, kNoWork};
@@ -37,20 +37,20 @@ void lower(double& value, double other) {
   value = std::min(value, other);
 }
 
-void lower(Work& work, const Work& other) {
+void lower(PassSeconds& work, const PassSeconds& other) {
   lower(work.all, other.all);
   lower(work.backward, other.backward);
 }
 
-Work scaled(double by, const Work& work) {
+PassSeconds scaled(double by, const PassSeconds& work) {
   return {by * work.all, by * work.backward};
 }
 
-Work larger(const Work& a, const Work& b) {
+PassSeconds larger(const PassSeconds& a, const PassSeconds& b) {
   return {std::max(a.all, b.all), std::max(a.backward, b.backward)};
 }
 
-Work rate_of(const cost::OpTime& time, std::int64_t samples) {
+PassSeconds rate_of(const cost::OpTime& time, std::int64_t samples) {
   return scaled(1 / static_cast<double>(samples), {time.total().value(), time.backward().value()});
 }
 
@@ -66,11 +66,11 @@ std::vector<std::size_t> types_in_use(const cluster::Cluster& cluster) {
   return {types.begin(), types.end()};
 }
 
-bool no_more(const Work& a, const Work& b) {
+bool no_more(const PassSeconds& a, const PassSeconds& b) {
   return a.all <= b.all && a.backward <= b.backward;
 }
 
-bool no_more(const Division& a, const Division& b) {
+bool no_more(const WorkDivision& a, const WorkDivision& b) {
   return no_more(a.work, b.work) && a.down <= b.down && a.up <= b.up;
 }
 
@@ -82,12 +82,12 @@ bool no_more(const DividedTimes& a, const DividedTimes& b) {
 /// Leaves out divisions that another one beats for every weight of a relaxation: there, costs are linear in the
 /// weights of the ways down and up, so that one who loses at the three corners loses everywhere. The corners are
 /// only work; the way down with the backward work behind it; the whole way.
-std::vector<Division> not_beaten(std::vector<Division> all, double leads) {
+std::vector<WorkDivision> not_beaten(std::vector<WorkDivision> all, double leads) {
   constexpr double kRounding = 1 - 1e-12;
-  std::ranges::sort(all, {}, [](const Division& d) { return d.work.all; });
+  std::ranges::sort(all, {}, [](const WorkDivision& d) { return d.work.all; });
   std::map<double, double> front;  // least whole way of those before, by their way down; descending
-  std::vector<Division> out;
-  for (const Division& each : all) {
+  std::vector<WorkDivision> out;
+  for (const WorkDivision& each : all) {
     const double down = leads * each.work.backward + each.down, whole = each.down + each.up;
     const auto above = front.upper_bound(down * kRounding);
     if (above != front.begin() && std::prev(above)->second <= whole * kRounding) continue;
@@ -202,8 +202,8 @@ cost::StageLoad LeastTimesTable::least_load(core::OpId op, std::size_t group) co
   load.frozen = core::Bytes(load.frozen.value() / weights);
   load.activations = core::Bytes(load.activations.value() / tensors);
   load.workspace = {};
-  const cost::Envelope least = cost::least_workspace(problem_.graph, problem_.costs, op);
-  for (const cost::Line& line : least.lines())
+  const cost::MemoryEnvelope least = cost::least_workspace(problem_.graph, problem_.costs, op);
+  for (const cost::MemoryLine& line : least.lines())
     load.workspace.raise({line.fixed / weights, line.each / tensors});
   return load;
 }
@@ -225,14 +225,15 @@ void LeastTimesTable::lower_to_group(std::span<DividedTimes> by_way, std::size_t
       const cost::OpTime time = cost::operator_time(local, op, type(t), samples, shard);
       DividedTimes& cell = by_way[m * kWays.size() + w];
       lower_passes(cell, time.forward.value(), time.input_gradient.value(), time.weight_gradient.value());
-      const Work work = scaled(devices, rate_of(time, samples));
+      const PassSeconds work = scaled(devices, rate_of(time, samples));
       lower(cell.work, work);
       stays_[kind].push_back({row, work.all, (time.forward + time.input_gradient).value()});
     }
   }
 }
 
-void LeastTimesTable::lower_to_whole(std::size_t kind, std::size_t t, std::int64_t samples, Work& rate) {
+void LeastTimesTable::lower_to_whole(std::size_t kind, std::size_t t, std::int64_t samples,
+                                     PassSeconds& rate) {
   const core::OpId id = firsts_[kind];
   LeastTimes& least = over_all_[kind];
   for (const LocalModel& model : locals_) {
@@ -249,10 +250,10 @@ void LeastTimesTable::lower_to_whole(std::size_t kind, std::size_t t, std::int64
   lower(least.rate, rate);
 }
 
-void LeastTimesTable::lower_to_share(std::size_t kind, std::size_t t, const Share& share,
+void LeastTimesTable::lower_to_share(std::size_t kind, std::size_t t, const BatchShare& share,
                                      std::size_t least_group, std::vector<DividedTimes>& by_way) {
-  Work& rate = rate_on(t, kind, share.row);
-  const Row& row = rows_[share.row];
+  PassSeconds& rate = rate_on(t, kind, share.row);
+  const ShareRow& row = rows_[share.row];
   const auto group = [&](std::size_t place) {
     return std::span(by_way).subspan((row.first + place) * ways_, ways_);
   };
@@ -273,7 +274,7 @@ void LeastTimesTable::fill(std::size_t kind) {
   const std::size_t first = each_ ? 1 : all;
   for (std::size_t g = first; g <= all; ++g) loads.push_back(least_load(id, g));
   for (std::size_t t = 0; t < types_.size(); ++t)
-    for (const Share& share : shares_) {
+    for (const BatchShare& share : shares_) {
       const std::size_t last = each_ ? rows_[share.row].groups : all;
       std::size_t group = first;
       while (group <= last && !fits(loads[group - first], share.most, type(t).memory)) ++group;
@@ -319,12 +320,12 @@ void LeastTimesTable::weigh() {
 
 /// Weights work of groups: the devices together do the whole operator, and wait for the largest part.
 void LeastTimesTable::weigh(std::size_t kind, double least_weight) {
-  std::vector<Work> whole(rows_.size(), kNoWork);
+  std::vector<PassSeconds> whole(rows_.size(), kNoWork);
   for (std::size_t row = 0; row < rows_.size(); ++row)
     for (std::size_t t = 0; t < types_.size(); ++t)
       lower(whole[row], scaled(weight_[t], rate_on(t, kind, row)));
-  for (Cell& cell : cells_[kind]) {
-    Work& work = cell.divided.work;
+  for (DivisionCell& cell : cells_[kind]) {
+    PassSeconds& work = cell.divided.work;
     work = larger(whole[cell.row], scaled(least_weight, work));
     lower(over_all_[kind].work, work);
   }
@@ -340,7 +341,7 @@ std::size_t LeastTimesTable::first_equal(std::size_t kind) const {
 /// Divisions that no other one beats for any steps.
 std::vector<DividedTimes> LeastTimesTable::best_cells(std::size_t kind) const {
   std::vector<DividedTimes> all, best;
-  for (const Cell& cell : cells_[kind]) all.push_back(cell.divided);
+  for (const DivisionCell& cell : cells_[kind]) all.push_back(cell.divided);
   std::ranges::stable_sort(all, {}, [](const DividedTimes& d) { return d.work.all; });
   for (const DividedTimes& each : all)
     if (std::ranges::none_of(best, [&](const DividedTimes& other) { return no_more(other, each); }))
@@ -356,27 +357,27 @@ void LeastTimesTable::prune(std::vector<RowStay>& stays) {
   stays = std::move(left);
 }
 
-std::vector<Division> LeastTimesTable::divisions(std::size_t op, const Steps& steps) const {
+std::vector<WorkDivision> LeastTimesTable::divisions(std::size_t op, const PassCounts& steps) const {
   const auto samples = static_cast<double>(problem_.training.mini_batch);
-  std::vector<Division> all, best;
+  std::vector<WorkDivision> all, best;
   for (const DividedTimes& t : best_[kind_[op]])
     all.push_back({scaled(samples, t.work), steps.forward * t.forward,
                    steps.input_gradient * t.input_gradient + steps.weight_gradient * t.weight_gradient});
   all = not_beaten(std::move(all), steps.leads);
-  std::ranges::sort(all, {},
-                    [](const Division& d) { return std::tuple(d.work.all, d.work.backward, d.down, d.up); });
-  for (const Division& each : all)
-    if (std::ranges::none_of(best, [&](const Division& other) { return no_more(other, each); }))
+  std::ranges::sort(
+      all, {}, [](const WorkDivision& d) { return std::tuple(d.work.all, d.work.backward, d.down, d.up); });
+  for (const WorkDivision& each : all)
+    if (std::ranges::none_of(best, [&](const WorkDivision& other) { return no_more(other, each); }))
       best.push_back(each);
   return best;
 }
 
-std::vector<Stay> LeastTimesTable::stays(std::size_t op) const {
+std::vector<ShardChoice> LeastTimesTable::stays(std::size_t op) const {
   const auto samples = static_cast<double>(problem_.training.mini_batch);
-  std::vector<Stay> all, out;
+  std::vector<ShardChoice> all, out;
   for (const RowStay& stay : stays_[kind_[op]]) all.push_back({samples * stay.rate, stay.time});
-  std::ranges::sort(all, {}, [](const Stay& stay) { return std::pair(stay.time, stay.work); });
-  for (const Stay& stay : all)
+  std::ranges::sort(all, {}, [](const ShardChoice& stay) { return std::pair(stay.time, stay.work); });
+  for (const ShardChoice& stay : all)
     if (out.empty() || stay.work < out.back().work) out.push_back(stay);
   return out;
 }

@@ -13,9 +13,9 @@
 namespace penstock::score {
 
 /// Seconds of all passes, and of the backward passes included in them.
-struct Work {
+struct PassSeconds {
   double all, backward;
-  friend bool operator==(const Work&, const Work&) = default;
+  friend bool operator==(const PassSeconds&, const PassSeconds&) = default;
 };
 
 /// Minimum times of one operator; each number separately is the minimum over all divisions and device types.
@@ -23,25 +23,25 @@ struct LeastTimes {
   double forward, input_gradient, weight_gradient;  ///< s, of one pass of the largest part in a group
   double held_rate;  ///< s per sample, forward and input gradient of the whole operator
   double forward_rate,
-      core_rate;  ///< s per sample, forward of the whole, and of attention's core; zero without one
-  Work rate;      ///< s per sample of the whole operator
+      core_rate;     ///< s per sample, forward of the whole, and of attention's core; zero without one
+  PassSeconds rate;  ///< s per sample of the whole operator
   /// Like `rate`, with each device weighted by its type's share of the cluster's speed. A group counts for as
   /// long as its largest part takes, because its devices proceed together.
-  Work work;
+  PassSeconds work;
 };
 
 /// Times for one share and group size, divided in one way. Each number separately is the minimum over floor(b
 /// / r) and ceil(b / r) samples and device types.
 struct DividedTimes {
   double forward, input_gradient, weight_gradient;  ///< s, of one pass of the largest part in a group
-  Work work;                                        ///< like LeastTimes::work
+  PassSeconds work;                                 ///< like LeastTimes::work
   friend bool operator==(const DividedTimes&, const DividedTimes&) = default;
 };
 
 /// An operator divided in one way: weighted work of all devices together, and times of its steps down and up,
 /// in seconds.
-struct Division {
-  Work work;
+struct WorkDivision {
+  PassSeconds work;
   double down, up;
 };
 
@@ -58,10 +58,10 @@ class LeastTimesTable {
 
   /// Divisions, ascending by the work of the whole mini-batch, with times for these steps of one micro-batch.
   /// Dominated divisions are left out.
-  std::vector<Division> divisions(std::size_t op, const Steps& steps) const;
+  std::vector<WorkDivision> divisions(std::size_t op, const PassCounts& steps) const;
   /// Divisions for the whole mini-batch, ascending by time, each with less work than those before. Numbers of
   /// samples and device types count separately, for sums over samples: each sample has one of each.
-  std::vector<Stay> stays(std::size_t op) const;
+  std::vector<ShardChoice> stays(std::size_t op) const;
   /// Seconds on any device, weighted like `work`; a minimum.
   double weighed(double seconds) const;
   /// True if two operators have equal times in every division.
@@ -73,18 +73,18 @@ class LeastTimesTable {
 
  private:
   /// Shares that are treated as one; for a single share, groups of every size from 1 on.
-  struct Row {
+  struct ShareRow {
     std::size_t groups = 1, first = 0;  ///< index of the smallest group among the groups of all rows
   };
-  struct Share {
+  struct BatchShare {
     std::int64_t least, most;  ///< floor(b / r), ceil(b / r)
     std::size_t row;
   };
   /// Times of a division in one of its rows.
-  struct Cell {
+  struct DivisionCell {
     std::size_t row;
     DividedTimes divided;
-    friend bool operator==(const Cell&, const Cell&) = default;
+    friend bool operator==(const DivisionCell&, const DivisionCell&) = default;
   };
   /// Time and rate for one number of samples and device type.
   struct RowStay {
@@ -99,13 +99,13 @@ class LeastTimesTable {
   cost::StageLoad least_load(core::OpId op, std::size_t group) const;
   void fill(std::size_t kind);
   /// `by_way` of each division; `work` is that of the whole group, not yet weighted.
-  void lower_to_share(std::size_t kind, std::size_t type, const Share& share, std::size_t least_group,
+  void lower_to_share(std::size_t kind, std::size_t type, const BatchShare& share, std::size_t least_group,
                       std::vector<DividedTimes>& by_way);
   void lower_to_group(std::span<DividedTimes> by_way, std::size_t kind, std::size_t type,
                       std::int64_t samples, std::size_t group, std::size_t row);
   /// Keeps those of each row that are shorter or less work than others.
   static void prune(std::vector<RowStay>& stays);
-  void lower_to_whole(std::size_t kind, std::size_t type, std::int64_t samples, Work& rate);
+  void lower_to_whole(std::size_t kind, std::size_t type, std::int64_t samples, PassSeconds& rate);
   bool fits(const cost::StageLoad& load, std::int64_t samples, core::Bytes memory) const;
   void weigh();
   std::size_t first_equal(std::size_t kind) const;
@@ -115,7 +115,7 @@ class LeastTimesTable {
   cost::Problem local_problem(const LocalModel& model) const {
     return {model.graph, problem_.cluster, problem_.costs, problem_.training, problem_.memory};
   }
-  Work& rate_on(std::size_t type, std::size_t kind, std::size_t row) {
+  PassSeconds& rate_on(std::size_t type, std::size_t kind, std::size_t row) {
     return rates_[(kind * rows_.size() + row) * types_.size() + type];
   }
 
@@ -126,18 +126,18 @@ class LeastTimesTable {
   std::vector<std::size_t> types_;  ///< types in use, as indices into Cluster::types()
   std::vector<double> weight_;      ///< [type in use] share of one device in the cluster's speed
   std::vector<LocalModel> locals_;
-  std::vector<Share> shares_;
-  std::vector<Row> rows_;
-  std::size_t groups_ = 0;                       ///< groups of all rows
-  std::size_t ways_;                             ///< ways of each group, in every local model
-  std::vector<std::size_t> kind_;                ///< [op] index of its set of operators with equal costs
-  std::vector<core::OpId> firsts_;               ///< [kind] its first operator
-  std::vector<std::vector<Cell>> cells_;         ///< [kind] divisions that fit and are not dominated
-  std::vector<std::vector<RowStay>> stays_;      ///< [kind]
-  std::vector<LeastTimes> over_all_;             ///< [kind]
-  std::vector<std::size_t> equals_;              ///< [kind] the first kind with equal times
-  std::vector<std::vector<DividedTimes>> best_;  ///< [kind] those of `cells_` that no other one beats
-  std::vector<Work> rates_;                      ///< [kind][row][type] s per sample of the whole
+  std::vector<BatchShare> shares_;
+  std::vector<ShareRow> rows_;
+  std::size_t groups_ = 0;                        ///< groups of all rows
+  std::size_t ways_;                              ///< ways of each group, in every local model
+  std::vector<std::size_t> kind_;                 ///< [op] index of its set of operators with equal costs
+  std::vector<core::OpId> firsts_;                ///< [kind] its first operator
+  std::vector<std::vector<DivisionCell>> cells_;  ///< [kind] divisions that fit and are not dominated
+  std::vector<std::vector<RowStay>> stays_;       ///< [kind]
+  std::vector<LeastTimes> over_all_;              ///< [kind]
+  std::vector<std::size_t> equals_;               ///< [kind] the first kind with equal times
+  std::vector<std::vector<DividedTimes>> best_;   ///< [kind] those of `cells_` that no other one beats
+  std::vector<PassSeconds> rates_;                ///< [kind][row][type] s per sample of the whole
 };
 
 }  // namespace penstock::score

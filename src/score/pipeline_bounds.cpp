@@ -7,8 +7,8 @@ namespace {
 
 using core::Picoseconds;
 using schedule::Pipeline;
-using schedule::Step;
-using schedule::Unrolled;
+using schedule::PipelineStep;
+using schedule::UnrolledPipeline;
 
 class PipelineBoundSearch {
  public:
@@ -56,7 +56,7 @@ class PipelineBoundSearch {
   }
 
   void offer(BoundKind kind, std::size_t id, Picoseconds time) {
-    Bound& most = out_.by_kind[static_cast<std::size_t>(kind)];
+    PipelineBound& most = out_.by_kind[static_cast<std::size_t>(kind)];
     if (time > most.time) most = {kind, id % unrolled_.sites, time};
   }
 
@@ -95,7 +95,7 @@ class PipelineBoundSearch {
   }
 
   const Pipeline& pipeline_;
-  const Unrolled unrolled_;
+  const UnrolledPipeline unrolled_;
   std::vector<Picoseconds> head_;  ///< [step] until its start
   std::vector<Picoseconds> tail_;  ///< [step] from its end
   PipelineBounds out_;
@@ -108,9 +108,9 @@ std::string_view name(BoundKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-const Bound& PipelineBounds::best() const {
+const PipelineBound& PipelineBounds::best() const {
   return *std::max_element(by_kind.begin(), by_kind.end(),
-                           [](const Bound& a, const Bound& b) { return a.time < b.time; });
+                           [](const PipelineBound& a, const PipelineBound& b) { return a.time < b.time; });
 }
 
 PipelineBounds pipeline_bounds(const Pipeline& pipeline) {

@@ -25,7 +25,7 @@ using schedule::PipelineLink;
 using schedule::PipelineStage;
 
 /// Stage and replica of a machine in a device pipeline.
-struct Seat {
+struct ReplicaSeat {
   std::size_t stage;
   std::size_t replica;
 };
@@ -34,8 +34,8 @@ std::size_t replicas(const plan::Stage& stage) {
   return static_cast<std::size_t>(stage.replicas());
 }
 
-std::vector<Seat> seats(const plan::Plan& plan) {
-  std::vector<Seat> out;
+std::vector<ReplicaSeat> seats(const plan::Plan& plan) {
+  std::vector<ReplicaSeat> out;
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     for (std::size_t r = 0; r < replicas(plan.stages[s]); ++r) out.push_back({s, r});
   return out;
@@ -91,21 +91,21 @@ std::shared_ptr<const Machines> machines_of(const cost::Problem& problem, const 
                                  [&] { return make_machines(problem, stage, reduced, bounding); });
 }
 
-struct Flight {
+struct MessageTime {
   Picoseconds bytes, latency;  ///< rounded down
   Picoseconds total() const { return bytes + latency; }
 };
 
 /// Time of a message between two replicas. It travels in parts, one per device of the larger group
 /// (cost/sharding.hpp), all at once; the slowest counts.
-Flight flight(const cluster::Cluster& cluster, std::span<const DeviceId> from, std::span<const DeviceId> to,
-              core::Bytes bytes) {
+MessageTime flight(const cluster::Cluster& cluster, std::span<const DeviceId> from,
+                   std::span<const DeviceId> to, core::Bytes bytes) {
   const std::size_t parts = std::max(from.size(), to.size());
   const core::Bytes part(bytes.value() / static_cast<std::int64_t>(parts));
-  Flight slowest;
+  MessageTime slowest;
   for (std::size_t i = 0; i < parts; ++i) {
     const cluster::Route route = cluster.route(from[i % from.size()], to[i % to.size()]);
-    const Flight here{rounded_down(part / route.bandwidth), rounded_down(route.latency)};
+    const MessageTime here{rounded_down(part / route.bandwidth), rounded_down(route.latency)};
     if (here.total() >= slowest.total()) slowest = here;
   }
   return slowest;
@@ -120,8 +120,10 @@ void add_links(const cost::Problem& problem, const plan::Stage& x, int first_x, 
     PipelineLink link{first_x + static_cast<int>(a), first_y + static_cast<int>(b), {}, {}};
     if (bytes_per_sample.value() > 0) {
       const core::Bytes bytes = problem.training.compression.activation_bytes(bytes_per_sample * samples);
-      const Flight there = flight(problem.cluster, plan::Mesh(x).replica(a), plan::Mesh(y).replica(b), bytes);
-      const Flight back = flight(problem.cluster, plan::Mesh(y).replica(b), plan::Mesh(x).replica(a), bytes);
+      const MessageTime there =
+          flight(problem.cluster, plan::Mesh(x).replica(a), plan::Mesh(y).replica(b), bytes);
+      const MessageTime back =
+          flight(problem.cluster, plan::Mesh(y).replica(b), plan::Mesh(x).replica(a), bytes);
       link.forward = there.bytes, link.forward_latency = there.latency;
       link.backward = back.bytes, link.backward_latency = back.latency;
     }
@@ -189,7 +191,7 @@ Pipeline machines(const cost::Problem& problem, const plan::Plan& plan, bool bou
     out.stages.insert(out.stages.end(), here->begin(), here->end());
   }
   const plan::StageGraph stages(problem.graph, plan);
-  for (const plan::Boundary& boundary : stages.boundaries()) {
+  for (const plan::StageBoundary& boundary : stages.boundaries()) {
     const std::size_t x = boundary.from.index(), y = boundary.to.index();
     add_links(problem, plan.stages[x], first[x], plan.stages[y], first[y], boundary.bytes, out);
   }
@@ -229,13 +231,13 @@ bool whole_backwards(const plan::Plan& plan) {
 }
 
 std::optional<PlanBound> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
-                                     Reduction reduction) {
+                                     ReductionTiming reduction) {
   if (!one_micro_batch_size(plan) || !whole_backwards(plan)) return {};
   Pipeline devices = machines(problem, plan, true);
   for (PipelineStage& stage : devices.stages)
-    if (reduction == Reduction::free) stage.after = Picoseconds(0);
+    if (reduction == ReductionTiming::free) stage.after = Picoseconds(0);
   const PipelineBounds bounds = pipeline_bounds(devices);
-  const Bound& best = bounds.best();
+  const PipelineBound& best = bounds.best();
   return PlanBound{best.kind, place(plan, devices, best.site), best.time};
 }
 

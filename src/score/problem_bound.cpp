@@ -26,14 +26,15 @@ using core::Bytes;
 
 class ProblemBoundSearch {
  public:
-  ProblemBoundSearch(const cost::Problem& problem, Reduction reduction, PlanFamily family,
+  ProblemBoundSearch(const cost::Problem& problem, ReductionTiming reduction, PlanFamily family,
                      const BoundCheck& check)
       : problem_(problem),
         family_(family),
         check_(check),
         samples_(static_cast<double>(problem.training.mini_batch)),
         times_(problem, family, check) {
-    if (reduction == Reduction::closed_form && family != PlanFamily::zero) reduce_.emplace(problem.cluster);
+    if (reduction == ReductionTiming::closed_form && family != PlanFamily::zero)
+      reduce_.emplace(problem.cluster);
     for (const graph::Parameter& parameter : problem.graph.all_parameters())
       if (parameter.tied()) lends_.insert(parameter.owner().index());
     way_ = longest_way(problem.graph, passes([&](std::size_t op) {
@@ -159,11 +160,11 @@ class ProblemBoundSearch {
 
   /// Bound `residency` on the path with the most work.
   double resident() const {
-    const Way hardest = hardest_way();
-    std::vector<std::vector<Stay>> kinds;
+    const SamplePath hardest = hardest_way();
+    std::vector<std::vector<ShardChoice>> kinds;
     std::vector<std::size_t> firsts;  // first of each set of equal operators
     std::vector<std::size_t> kind;    // [operator of the path] index of its set
-    std::vector<Resident> way;
+    std::vector<ResidentOperator> way;
     double other = times_.update_work(all_weights());
     for (std::size_t op = 0; op < size(); ++op) {
       const LeastTimes& least = times_.over_all(op);
@@ -184,26 +185,26 @@ class ProblemBoundSearch {
   }
 
   /// Choices of a plan for each of a set of equal operators.
-  struct Term {
-    std::vector<Division> choices;
+  struct ChoiceTerm {
+    std::vector<WorkDivision> choices;
     double leads;  ///< Steps::leads
     double count = 1;
   };
   /// The Lagrangian with weight `down` for the way down and `up` for the way up, which is at most `down`.
-  static double relaxed(const std::vector<Term>& terms, double down, double up) {
+  static double relaxed(const std::vector<ChoiceTerm>& terms, double down, double up) {
     double sum = 0;
-    for (const Term& term : terms) {
+    for (const ChoiceTerm& term : terms) {
       const double all = 1 - down, backward = term.leads * (down - up);
       double least = std::numeric_limits<double>::infinity();
-      for (const Division& each : term.choices)
+      for (const WorkDivision& each : term.choices)
         least = std::min(
             least, all * each.work.all + backward * each.work.backward + down * each.down + up * each.up);
       sum += term.count * least;
     }
     return sum;
   }
-  double relaxation(const std::vector<Steps>& steps, double last_update) const {
-    std::vector<Term> terms;
+  double relaxation(const std::vector<PassCounts>& steps, double last_update) const {
+    std::vector<ChoiceTerm> terms;
     std::vector<std::size_t> firsts;  // first of each set of equal operators
     double leads_all = 1;
     for (std::size_t op = 0; op < size(); ++op) {
@@ -225,17 +226,17 @@ class ProblemBoundSearch {
       return most_at([&](double of_it) { return relaxed(terms, down, down * of_it); });
     });
   }
-  double relaxation(const Way& way) const {
+  double relaxation(const SamplePath& way) const {
     return relaxation(way.steps, update(way.end, problem_.cluster.size()));
   }
-  Way hardest_way() const {
+  SamplePath hardest_way() const {
     return longest_way(problem_.graph, passes([&](std::size_t op) {
                          const double work = times_.over_all(op).work.all;
                          return PassTimes{work, work, work};
                        }));
   }
   double relaxation() const {
-    const Way hardest = hardest_way();
+    const SamplePath hardest = hardest_way();
     return std::max(
         {relaxation(way_), relaxation(hardest), relaxation(mean_way(problem_.graph, hardest.down), 0)});
   }
@@ -247,7 +248,7 @@ class ProblemBoundSearch {
   LeastTimesTable times_;
   std::optional<LeastAllReduce> reduce_;
   std::set<std::size_t> lends_;  ///< operators whose parameters others share
-  Way way_;                      ///< by the minimum times
+  SamplePath way_;               ///< by the minimum times
 };
 
 }  // namespace
@@ -283,14 +284,14 @@ const ProblemBound& ProblemBounds::holds_for(const plan::Plan& plan) const {
   return plan::asynchronous(plan) ? by_kind[static_cast<std::size_t>(ProblemBoundKind::work)] : best();
 }
 
-ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction, PlanFamily family,
+ProblemBounds problem_bounds(const cost::Problem& problem, ReductionTiming reduction, PlanFamily family,
                              const BoundCheck& check) {
   if (const auto violation = plan::mini_batch_violation(problem.graph, problem.training.mini_batch))
     throw core::BadInput(*violation);
   return ProblemBoundSearch(problem, reduction, family, check).all();
 }
 
-ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan, Reduction reduction,
+ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan, ReductionTiming reduction,
                        const BoundCheck& check) {
   return problem_bounds(problem, reduction, family_of(plan), check).holds_for(plan);
 }

@@ -92,7 +92,7 @@ FullestMoments fullest_moments(const cost::Problem& problem, const plan::Plan& j
       return stage < keeps.size() && static_cast<std::size_t>(rank_of_stage[stage]) == r;
     };
     for (const schedule::Action& action : order.ranks[r]) {
-      const schedule::Parts passes = schedule::parts(action);
+      const schedule::ActionParts passes = schedule::parts(action);
       for (const bool ends : {false, true}) {
         for (const schedule::Action& pass : passes) {
           const auto stage = static_cast<std::size_t>(pass.stage);

@@ -13,9 +13,9 @@ namespace {
 constexpr std::size_t kChords = 64;
 
 /// Concave increasing function on [0, longest], stored as values at equal distances; constant beyond.
-class Concave {
+class ConcaveFunction {
  public:
-  explicit Concave(double longest) : step_(longest / kChords) {}
+  explicit ConcaveFunction(double longest) : step_(longest / kChords) {}
   double at(double x) const {
     const double place = x / step_;
     if (place >= kChords) return values_.back();
@@ -32,20 +32,20 @@ class Concave {
 };
 
 /// The Lagrangian with weight `held` for bytes and 1 - held for work.
-double relaxed(std::span<const Resident> way, double other, double left, double longest, double held,
+double relaxed(std::span<const ResidentOperator> way, double other, double left, double longest, double held,
                const std::function<void()>& check) {
   const double work = 1 - held, byte = held / left;
-  Concave before(longest);  // minimum cost of the operators so far, by the time spent behind them
-  for (const Resident& op : way) {
+  ConcaveFunction before(longest);  // minimum cost of the operators so far, by the time spent behind them
+  for (const ResidentOperator& op : way) {
     if (check) check();
     if (op.input_gradient == 0) before.flatten();  // no gradient for earlier operators comes through
-    Concave with(longest);
+    ConcaveFunction with(longest);
     for (std::size_t k = 0; k <= kChords; ++k) {
       const double behind = with.point(k), stay = behind + op.input_gradient;
       const double core = std::min(byte * op.core_bytes * stay, work * op.core_again);
       const double bytes = std::min(byte * op.bytes * stay + core, work * op.again);
       double least = std::numeric_limits<double>::infinity();
-      for (const Stay& each : *op.choices)
+      for (const ShardChoice& each : *op.choices)
         least = std::min(least, work * each.work + before.at(behind + each.time));
       with[k] = bytes + least;
     }
@@ -56,12 +56,12 @@ double relaxed(std::span<const Resident> way, double other, double left, double 
 
 }  // namespace
 
-std::vector<Stay> corners(const std::vector<Stay>& choices) {
+std::vector<ShardChoice> corners(const std::vector<ShardChoice>& choices) {
   constexpr double kRounding = 1e-9;
-  std::vector<Stay> out;
-  for (const Stay& next : choices) {
+  std::vector<ShardChoice> out;
+  for (const ShardChoice& next : choices) {
     while (out.size() >= 2) {
-      const Stay &first = out[out.size() - 2], &last = out.back();
+      const ShardChoice &first = out[out.size() - 2], &last = out.back();
       const double part = (last.time - first.time) / (next.time - first.time);
       const double chord = first.work + part * (next.work - first.work);
       if (last.work <= chord * (1 + kRounding)) break;
@@ -72,7 +72,7 @@ std::vector<Stay> corners(const std::vector<Stay>& choices) {
   return out;
 }
 
-double residency(std::span<const Resident> way, double other, double left, double longest,
+double residency(std::span<const ResidentOperator> way, double other, double left, double longest,
                  const std::function<void()>& check) {
   const auto at = [&](double held) { return relaxed(way, other, left, longest, held, check); };
   constexpr double kLittle = 1e-3;

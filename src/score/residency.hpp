@@ -10,21 +10,21 @@ namespace penstock::score {
 
 /// One way to divide an operator: weighted work of all devices together, and the time of a sample's forward
 /// pass and input gradient, in seconds.
-struct Stay {
+struct ShardChoice {
   double work, time;
 };
 
 /// The choices that can be the cheapest for residency(): corners of the lower left hull of (time, work), because a
 /// choice's cost is concave in both. A choice that rounding could make the cheapest stays. `choices` and the
 /// result ascend by time and descend by work.
-std::vector<Stay> corners(const std::vector<Stay>& choices);
+std::vector<ShardChoice> corners(const std::vector<ShardChoice>& choices);
 
 /// An operator on a path through the model, with what all samples of a mini-batch save for its backward pass.
-struct Resident {
-  const std::vector<Stay>* choices;  ///< ascending by time, descending by work
-  double bytes, core_bytes;          ///< bytes without attention's core; bytes of the core
-  double again, core_again;          ///< weighted s to recompute it instead; to recompute only the core
-  double input_gradient;  ///< s, of at least one pass; zero if no gradient goes on to its producers
+struct ResidentOperator {
+  const std::vector<ShardChoice>* choices;  ///< ascending by time, descending by work
+  double bytes, core_bytes;                 ///< bytes without attention's core; bytes of the core
+  double again, core_again;  ///< weighted s to recompute it instead; to recompute only the core
+  double input_gradient;     ///< s, of at least one pass; zero if no gradient goes on to its producers
 };
 
 /// Lower bound on the iteration time of all plans whose devices have `left` bytes beside weights. Every
@@ -37,7 +37,7 @@ struct Resident {
 /// `way`: operators, producers first. `longest`: seconds up to which times behind are distinguished; any
 /// value gives a bound, which is sharp for about an iteration's time. Returns zero if memory gives no bound.
 /// An exception from `check`, which may be empty, ends the work.
-double residency(std::span<const Resident> way, double other, double left, double longest,
+double residency(std::span<const ResidentOperator> way, double other, double left, double longest,
                  const std::function<void()>& check = {});
 
 }  // namespace penstock::score

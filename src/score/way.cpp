@@ -16,7 +16,8 @@ std::optional<std::size_t> last_of_producers(const graph::OpGraph& graph, std::s
 }
 
 /// Adds `share` to `leads` of the operator where paths turn, and of all that it waits for.
-void add_leading(const graph::OpGraph& graph, std::size_t turn, double share, std::vector<Steps>& steps) {
+void add_leading(const graph::OpGraph& graph, std::size_t turn, double share,
+                 std::vector<PassCounts>& steps) {
   std::vector<char> leads(graph.size());
   leads[turn] = 1;
   for (std::size_t op = turn + 1; op-- > 0;) {
@@ -28,7 +29,8 @@ void add_leading(const graph::OpGraph& graph, std::size_t turn, double share, st
 }
 
 /// Counts steps along the longest path that turns at this operator.
-void count_steps(const graph::OpGraph& graph, std::span<const PassTimes> passes, std::size_t turn, Way& way) {
+void count_steps(const graph::OpGraph& graph, std::span<const PassTimes> passes, std::size_t turn,
+                 SamplePath& way) {
   for (std::optional<std::size_t> op = turn; op; op = last_of_producers(graph, *op, way.down))
     ++way.steps[*op].forward;
   add_leading(graph, turn, 1, way.steps);
@@ -43,8 +45,8 @@ void count_steps(const graph::OpGraph& graph, std::span<const PassTimes> passes,
 
 }  // namespace
 
-std::vector<Steps> mean_way(const graph::OpGraph& graph, std::span<const double> weight) {
-  std::vector<Steps> out(graph.size());
+std::vector<PassCounts> mean_way(const graph::OpGraph& graph, std::span<const double> weight) {
+  std::vector<PassCounts> out(graph.size());
   const auto share = [&](std::span<const graph::Vertex> among, double whole) {
     double sum = 0;
     for (const graph::Vertex v : among) sum += weight[static_cast<std::size_t>(v)];
@@ -72,9 +74,9 @@ double most_of_producers(const graph::OpGraph& graph, std::size_t op, std::span<
   return last ? values[*last] : 0;
 }
 
-Way longest_way(const graph::OpGraph& graph, std::span<const PassTimes> passes) {
-  Way out{std::vector<double>(graph.size()), std::vector<double>(graph.size()),
-          std::vector<Steps>(graph.size())};
+SamplePath longest_way(const graph::OpGraph& graph, std::span<const PassTimes> passes) {
+  SamplePath out{std::vector<double>(graph.size()), std::vector<double>(graph.size()),
+                 std::vector<PassCounts>(graph.size())};
   std::size_t turn = 0;
   for (std::size_t op = 0; op < graph.size(); ++op) {
     out.down[op] = most_of_producers(graph, op, out.down) + passes[op].forward;

@@ -10,36 +10,36 @@
 
 namespace penstock::sim {
 
-struct Event {
+struct TaskEvent {
   std::int64_t time;  ///< ps
   TaskId task;
-  bool operator>(const Event& other) const {
+  bool operator>(const TaskEvent& other) const {
     return time != other.time ? time > other.time : task > other.task;
   }
 };
 
-struct Times {
+struct TaskTimes {
   std::vector<std::int64_t> start;  ///< [task], ps
   std::vector<std::int64_t> end;
   std::int64_t makespan = 0;
 };
 
 /// Events leave sorted by time; at one moment, by task.
-class Agenda {
+class EventAgenda {
  public:
   bool empty() const { return heap_.empty(); }
-  const Event& top() const { return heap_.top(); }
+  const TaskEvent& top() const { return heap_.top(); }
   void post(TaskId task, std::int64_t time) { heap_.push({time, task}); }
   void pop() { heap_.pop(); }
 
  private:
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;
+  std::priority_queue<TaskEvent, std::vector<TaskEvent>, std::greater<>> heap_;
 };
 
 /// Records starts and ends; with `all` false only the makespan, which takes no memory.
-class Record {
+class TaskRecorder {
  public:
-  Record(std::size_t tasks, bool all) : all_(all) {
+  TaskRecorder(std::size_t tasks, bool all) : all_(all) {
     if (all) times_.start.resize(tasks), times_.end.resize(tasks);
   }
   /// Receives every start (change 1) and end (change -1).
@@ -55,12 +55,12 @@ class Record {
     times_.makespan = now;  // events come in time order
     if (all_) times_.end[static_cast<std::size_t>(task)] = now;
   }
-  Times take() { return std::move(times_); }
+  TaskTimes take() { return std::move(times_); }
 
  private:
   bool all_;
   Watcher watcher_;
-  Times times_;
+  TaskTimes times_;
 };
 
 }  // namespace penstock::sim

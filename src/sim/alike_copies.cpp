@@ -64,20 +64,20 @@ bool may_fold(const cost::Problem& problem, const plan::Plan& plan, const Simula
          !(options.crowding && problem.costs.crowding() != nullptr) && problem.cluster.given_routes().empty();
 }
 
-std::optional<Copy> one_copy(const cost::Problem& problem, const plan::Plan& plan,
-                             const SimulationOptions& options) {
+std::optional<EqualCopy> one_copy(const cost::Problem& problem, const plan::Plan& plan,
+                                  const SimulationOptions& options) {
   const std::int64_t most = most_copies(plan);
   if (most == 1 || !may_fold(problem, plan, options)) return std::nullopt;
-  Correspondence correspondence(problem);
+  PointCorrespondence correspondence(problem);
   const bool dealt_anew = any_order(plan);
   for (std::int64_t copies = most; copies > 1; --copies) {
     if (most % copies != 0) continue;
     const auto count = static_cast<std::size_t>(copies);
-    if (correspondence.holds(plan, count)) return Copy{first_of(copies, plan), {}};
+    if (correspondence.holds(plan, count)) return EqualCopy{first_of(copies, plan), {}};
     if (!dealt_anew || plan.stages.front().replicas() == copies) continue;
     // Copies need not be consecutive replicas: two stages that were merged have theirs apart.
     plan::Plan whole = dealt(count, plan);
-    if (correspondence.holds(whole, count)) return Copy{first_of(copies, whole), whole};
+    if (correspondence.holds(whole, count)) return EqualCopy{first_of(copies, whole), whole};
   }
   return std::nullopt;
 }

@@ -9,7 +9,7 @@
 namespace penstock::sim {
 
 /// One of the equal copies.
-struct Copy {
+struct EqualCopy {
   plan::Plan plan;  ///< one copy's replicas of every stage, with their part of every micro-batch
   std::optional<plan::Plan> whole;  ///< all replicas, copy by copy, if the plan lists them in another order
 };
@@ -21,11 +21,11 @@ bool may_fold(const cost::Problem& problem, const plan::Plan& plan, const Simula
 /// Returns the plan with only the replicas of its first copy. Its tasks run at the same times as in the whole
 /// plan, provided they keep their durations (also those of collectives among all replicas). Conditions:
 ///  - replicas split micro-batches of one size, so that samples stay within a copy;
-///  - copies have their own devices and links, and are equal (Correspondence);
+///  - copies have their own devices and links, and are equal (PointCorrespondence);
 ///  - all gradients are reduced in closed form, which waits for all copies, and these are ready at once.
 /// Returns nothing if the plan has one copy, if replicas take turns (no flush), or if parts of a colocated
 /// stage send samples across copies. Nor with perturbations, group messages, crowding or given routes.
-std::optional<Copy> one_copy(const cost::Problem& problem, const plan::Plan& plan,
-                             const SimulationOptions& options);
+std::optional<EqualCopy> one_copy(const cost::Problem& problem, const plan::Plan& plan,
+                                  const SimulationOptions& options);
 
 }  // namespace penstock::sim

@@ -28,13 +28,13 @@ bool of_one_size(const plan::Plan& plan) {
 }
 
 /// Distribution of the members of a group to lanes.
-struct Deal {
+struct LaneDeal {
   std::int64_t lanes;
   bool in_turn;  ///< true: members go to lanes in turn; false: lanes are runs of neighbours
 };
 
 /// Appends the members of every group of a stage that belong to a lane.
-void append_lane(const plan::Stage& stage, const Deal& deal, std::int64_t lane,
+void append_lane(const plan::Stage& stage, const LaneDeal& deal, std::int64_t lane,
                  std::vector<core::DeviceId>& out) {
   const std::int64_t size = stage.replica_size(), width = size / deal.lanes;
   for (std::int64_t replica = 0; replica < stage.replicas(); ++replica)
@@ -45,7 +45,7 @@ void append_lane(const plan::Stage& stage, const Deal& deal, std::int64_t lane,
 }
 
 /// Returns the plan with its devices sorted lane by lane.
-plan::Plan lane_by_lane(const plan::Plan& plan, const Deal& deal) {
+plan::Plan lane_by_lane(const plan::Plan& plan, const LaneDeal& deal) {
   plan::Plan out = plan;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     out.stages[s].devices.clear();
@@ -55,7 +55,7 @@ plan::Plan lane_by_lane(const plan::Plan& plan, const Deal& deal) {
   return out;
 }
 
-plan::Plan first_lane_of(const Deal& deal, const plan::Plan& plan) {
+plan::Plan first_lane_of(const LaneDeal& deal, const plan::Plan& plan) {
   plan::Plan out = plan;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     plan::Stage& stage = out.stages[s];
@@ -71,7 +71,7 @@ plan::Plan first_lane_of(const Deal& deal, const plan::Plan& plan) {
 bool in_equal_parts(const cost::Problem& problem, const plan::StageGraph& stages, const plan::Plan& plan) {
   const auto size = [&](core::StageId id) { return plan.stages[id.index()].replica_size(); };
   return problem.training.compression.activations == 1 &&
-         std::ranges::all_of(stages.boundaries(), [&](const plan::Boundary& boundary) {
+         std::ranges::all_of(stages.boundaries(), [&](const plan::StageBoundary& boundary) {
            return boundary.bytes.value() % std::max(size(boundary.from), size(boundary.to)) == 0;
          });
 }
@@ -95,12 +95,12 @@ std::optional<plan::Plan> one_lane(const cost::Problem& problem, const plan::Sta
       !in_equal_parts(problem, stages, plan))
     return std::nullopt;
   std::optional<plan::Plan> out;
-  Correspondence correspondence(problem);
+  PointCorrespondence correspondence(problem);
   const bool in_turn = !of_one_size(plan);
   for (std::int64_t lanes = most; lanes > 1; --lanes) {
     if (most % lanes != 0) continue;
     const plan::Plan& now = out ? *out : plan;
-    const Deal deal{lanes, in_turn};
+    const LaneDeal deal{lanes, in_turn};
     if (!correspondence.holds(lane_by_lane(now, deal), static_cast<std::size_t>(lanes))) continue;
     out = first_lane_of(deal, now);
     most /= lanes;

@@ -16,7 +16,7 @@ namespace penstock::sim {
 /// lanes has every n-th member. Tasks of the first lane run at the same times as in the whole plan, provided
 /// they keep their durations. Conditions:
 ///  - members of a group have equal shares, and lanes equally many members;
-///  - lanes have their own devices and links, and are equal (Correspondence); so are lanes within the first
+///  - lanes have their own devices and links, and are equal (PointCorrespondence); so are lanes within the first
 ///    lane: devices of a node, of several nodes;
 ///  - messages of a stage divide into equal parts.
 /// Returns nothing if there is one lane, if one_copy would refuse the plan, or if so few tasks would be saved

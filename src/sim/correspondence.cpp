@@ -20,13 +20,13 @@ LinksAt::LinksAt(const cluster::Cluster& cluster, std::size_t Link::*end)
   for (const Link& link : cluster.links()) links_[next[link.*end]++] = &link;
 }
 
-Correspondence::Correspondence(const cost::Problem& problem)
+PointCorrespondence::PointCorrespondence(const cost::Problem& problem)
     : problem_(problem),
       cluster_(problem.cluster),
       leaving_(cluster_, &Link::from),
       entering_(cluster_, &Link::to) {}
 
-bool Correspondence::holds(const plan::Plan& plan, std::size_t parts) {
+bool PointCorrespondence::holds(const plan::Plan& plan, std::size_t parts) {
   for (std::vector<std::size_t>* of : {&owner_, &origin_, &image_})
     of->assign(cluster_.points().size(), kNobody);
   hubs_.clear();
@@ -37,7 +37,7 @@ bool Correspondence::holds(const plan::Plan& plan, std::size_t parts) {
   return hubs_.size() <= 1 || known_to_stay_within();
 }
 
-bool Correspondence::matches(const plan::Plan& plan, std::size_t parts, std::size_t part) {
+bool PointCorrespondence::matches(const plan::Plan& plan, std::size_t parts, std::size_t part) {
   part_ = part;
   for (const std::size_t p : mapped_) image_[p] = kNobody;
   mapped_.clear();
@@ -57,7 +57,7 @@ bool Correspondence::matches(const plan::Plan& plan, std::size_t parts, std::siz
 
 /// Among paths of equal length the first listed counts (cluster::Cluster::route), so every part's links from
 /// a hub must be listed in the same order.
-bool Correspondence::same_order(std::size_t hub, std::size_t parts) const {
+bool PointCorrespondence::same_order(std::size_t hub, std::size_t parts) const {
   std::vector<std::size_t> first;
   for (const Link* link : leaving_.of(hub))
     if (owner_[link->to] == 0) first.push_back(link->to);
@@ -71,7 +71,7 @@ bool Correspondence::same_order(std::size_t hub, std::size_t parts) const {
   return std::all_of(met.begin() + 1, met.end(), [&](std::size_t n) { return n == first.size(); });
 }
 
-bool Correspondence::match_ends(const LinksAt& at, std::size_t p, std::size_t Link::*end) {
+bool PointCorrespondence::match_ends(const LinksAt& at, std::size_t p, std::size_t Link::*end) {
   const auto ours = at.of(p), theirs = at.of(image_[p]);
   if (ours.size() != theirs.size()) return false;
   for (std::size_t k = 0; k < ours.size(); ++k)
@@ -82,7 +82,7 @@ bool Correspondence::match_ends(const LinksAt& at, std::size_t p, std::size_t Li
 }
 
 /// True if point `q` can serve this part as `p` serves the first.
-bool Correspondence::match(std::size_t p, std::size_t q) {
+bool PointCorrespondence::match(std::size_t p, std::size_t q) {
   if (p == q) return may_be_hub(p);
   if (image_[p] != kNobody) return image_[p] == q;
   if (owner_[q] != kNobody || !alike(p, q) || !is_first(p)) return false;
@@ -94,7 +94,7 @@ bool Correspondence::match(std::size_t p, std::size_t q) {
   return true;
 }
 
-bool Correspondence::may_be_hub(std::size_t p) {
+bool PointCorrespondence::may_be_hub(std::size_t p) {
   if (p < cluster_.listed()) return false;
   if (owner_[p] == kNobody) {
     owner_[p] = kHub;
@@ -104,12 +104,12 @@ bool Correspondence::may_be_hub(std::size_t p) {
 }
 
 /// True if the point belongs to the first part; assigns it if it belongs to none.
-bool Correspondence::is_first(std::size_t point) {
+bool PointCorrespondence::is_first(std::size_t point) {
   if (owner_[point] == kNobody) owner_[point] = 0;
   return owner_[point] == 0;
 }
 
-bool Correspondence::alike(std::size_t p, std::size_t q) const {
+bool PointCorrespondence::alike(std::size_t p, std::size_t q) const {
   if (p >= cluster_.listed() || q >= cluster_.listed())
     return p >= cluster_.listed() && q >= cluster_.listed();
   if (p >= cluster_.size() || q >= cluster_.size()) return p >= cluster_.size() && q >= cluster_.size();
@@ -117,7 +117,7 @@ bool Correspondence::alike(std::size_t p, std::size_t q) const {
 }
 
 /// Cached in the problem: many plans divide a network into the same parts.
-bool Correspondence::known_to_stay_within() {
+bool PointCorrespondence::known_to_stay_within() {
   std::string owners;
   for (const std::size_t owner : owner_) core::append_varint(owners, owner);
   cost::StageKey key((core::digest(owners) + " ways").c_str(), plan::Stage{});
@@ -128,7 +128,7 @@ bool Correspondence::known_to_stay_within() {
 /// most once, so one hub cannot lead to another part and back. With several hubs, one may lead there and
 /// another back, unless a part's own path from the point before the first hub to the second is shorter. All
 /// parts are equal, so the first is checked, and points that no part reaches.
-bool Correspondence::ways_stay_within() {
+bool PointCorrespondence::ways_stay_within() {
   for (const std::size_t to : hubs_) {
     find_distances(to);
     for (const std::size_t by : hubs_) {
@@ -143,7 +143,8 @@ bool Correspondence::ways_stay_within() {
   return true;
 }
 
-std::size_t Correspondence::least_distance(std::span<const Link* const> links, std::size_t Link::*end) const {
+std::size_t PointCorrespondence::least_distance(std::span<const Link* const> links,
+                                                std::size_t Link::*end) const {
   std::size_t least = kNoWay;
   for (const Link* link : links) least = std::min(least, distance_[link->*end]);
   return least;
@@ -151,7 +152,7 @@ std::size_t Correspondence::least_distance(std::span<const Link* const> links, s
 
 /// Computes the number of links to a hub, through no other hub, from each point of the first part and of no
 /// part.
-void Correspondence::find_distances(std::size_t hub) {
+void PointCorrespondence::find_distances(std::size_t hub) {
   distance_.assign(cluster_.points().size(), kNoWay);
   distance_[hub] = 0;
   std::vector<std::size_t> queue{hub};

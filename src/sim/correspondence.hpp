@@ -26,9 +26,9 @@ class LinksAt {
 
 /// Correspondence of points: which point serves another part as a given point serves the first part. Points
 /// that several parts reach are hubs: the one switch of a network, or one per rail.
-class Correspondence {
+class PointCorrespondence {
  public:
-  explicit Correspondence(const cost::Problem& problem);
+  explicit PointCorrespondence(const cost::Problem& problem);
 
   /// True for `parts` parts, each with as many devices of every stage, in order. Without hubs, the network
   /// falls into parts that are equal link by link, and no path between two devices of a part passes another

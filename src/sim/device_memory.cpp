@@ -19,11 +19,11 @@ struct MemoryChange {
 };
 
 /// Arrival of the inputs of one device's passes.
-class Arrivals {
+class InputArrivals {
  public:
   /// For a device of `stage`; `tasks` contain all messages to it.
-  Arrivals(const TaskGraph& graph, const Times& times, const StageTasks& stage, core::DeviceId device,
-           std::span<const TaskId> tasks)
+  InputArrivals(const TaskGraph& graph, const TaskTimes& times, const StageTasks& stage,
+                core::DeviceId device, std::span<const TaskId> tasks)
       : times_(times), stage_(stage) {
     for (const TaskId id : tasks) {
       const Task task = graph.task(id);
@@ -47,7 +47,7 @@ class Arrivals {
     first_[position] = std::min(first_[position], start);
   }
 
-  const Times& times_;
+  const TaskTimes& times_;
   const StageTasks& stage_;
   std::vector<std::int64_t> first_;  ///< [position in the row of the device's rank]
 };
@@ -73,7 +73,8 @@ std::vector<trace::MemoryPoint> accumulate(std::vector<MemoryChange> changes) {
 class StageOnDevice {
  public:
   StageOnDevice(const cost::StageLoad& load, const cost::MemoryRule& rule, const plan::Recomputation& again,
-                const StageTasks& stage, std::int32_t device, const Times& times, const Arrivals& arrivals)
+                const StageTasks& stage, std::int32_t device, const TaskTimes& times,
+                const InputArrivals& arrivals)
       : again_(again),
         stage_(stage),
         device_(device),
@@ -133,8 +134,8 @@ class StageOnDevice {
   const plan::Recomputation& again_;
   const StageTasks& stage_;
   std::int32_t device_;
-  const Times& times_;
-  const Arrivals& arrivals_;
+  const TaskTimes& times_;
+  const InputArrivals& arrivals_;
   bool transient_;
   std::int64_t activations_, saved_, inputs_, received_, gradients_, deferred_,
       released_;  ///< bytes per micro-batch
@@ -160,8 +161,8 @@ void add_fixed(plan::MemoryByKind& sum, const plan::MemoryByKind& stage) {
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(const cost::Problem& problem, const plan::Plan& plan, const Iteration& iteration,
-                           const Times& times)
+DeviceMemory::DeviceMemory(const cost::Problem& problem, const plan::Plan& plan,
+                           const IterationTasks& iteration, const TaskTimes& times)
     : problem_(problem),
       plan_(plan),
       iteration_(iteration),
@@ -180,11 +181,12 @@ DeviceMemory::DeviceMemory(const cost::Problem& problem, const plan::Plan& plan,
 
 trace::DeviceTrace DeviceMemory::of(core::DeviceId device, std::span<const TaskId> tasks) const {
   trace::DeviceTrace out;
-  const std::vector<Place>& places = places_[device.index()];
+  const std::vector<StagePlace>& places = places_[device.index()];
   out.memory = accumulate({});
   if (places.empty()) return out;
   out.capacity = problem_.cluster.type(device).memory;
-  const Arrivals arrivals(iteration_.graph, times_, iteration_.stages[places.front().stage], device, tasks);
+  const InputArrivals arrivals(iteration_.graph, times_, iteration_.stages[places.front().stage], device,
+                               tasks);
   std::vector<MemoryChange> changes;
   for (const auto& [s, index] : places) {
     const StageTasks& stage = iteration_.stages[s];

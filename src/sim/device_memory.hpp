@@ -15,22 +15,22 @@ namespace penstock::sim {
 /// between, as buffers. All arguments of the constructor outlive this.
 class DeviceMemory {
  public:
-  DeviceMemory(const cost::Problem& problem, const plan::Plan& plan, const Iteration& iteration,
-               const Times& times);
+  DeviceMemory(const cost::Problem& problem, const plan::Plan& plan, const IterationTasks& iteration,
+               const TaskTimes& times);
   /// Memory of one device; `tasks` contain all messages to it.
   trace::DeviceTrace of(core::DeviceId device, std::span<const TaskId> tasks) const;
 
  private:
-  struct Place {
+  struct StagePlace {
     std::size_t stage;
     std::int32_t index;  ///< index of the device within the stage
   };
 
   const cost::Problem& problem_;
   const plan::Plan& plan_;
-  const Iteration& iteration_;
-  const Times& times_;
-  std::vector<std::vector<Place>> places_;           ///< [device]
+  const IterationTasks& iteration_;
+  const TaskTimes& times_;
+  std::vector<std::vector<StagePlace>> places_;      ///< [device]
   std::vector<std::vector<cost::StageLoad>> loads_;  ///< [stage][member of a group]
   std::vector<int> copies_;                          ///< [stage] copies of weights
 };

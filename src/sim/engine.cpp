@@ -11,9 +11,9 @@
 namespace penstock::sim {
 namespace {
 
-class Engine {
+class EventEngine {
  public:
-  Engine(const TaskGraph& graph, NetworkModel network, bool record, core::StopToken stop)
+  EventEngine(const TaskGraph& graph, NetworkModel network, bool record, core::StopToken stop)
       : graph_(graph),
         stop_(stop),
         waiting_(graph.predecessor_count),
@@ -26,13 +26,13 @@ class Engine {
       });
   }
 
-  Times run() {
+  TaskTimes run() {
     std::size_t done = 0;
     for (std::size_t t = 0; t < waiting_.size(); ++t)
       if (waiting_[t] == 0) ready(static_cast<TaskId>(t), 0);
     network_->settle(0);
     while (!agenda_.empty() && !beaten_) {
-      const Event event = agenda_.top();
+      const TaskEvent event = agenda_.top();
       agenda_.pop();
       if (handle(event) && ++done % kBetweenChecks == 0) stop_.check();
       if (agenda_.empty() || agenda_.top().time > event.time) network_->settle(event.time);
@@ -48,7 +48,7 @@ class Engine {
   std::int64_t run_against(std::int64_t to_beat, std::vector<std::int64_t> least_left) {
     to_beat_ = to_beat;
     least_left_ = std::move(least_left);
-    const Times times = run();
+    const TaskTimes times = run();
     return beaten_.value_or(times.makespan);
   }
 
@@ -70,7 +70,7 @@ class Engine {
   }
 
   /// Handles an event; returns true if the task has ended.
-  bool handle(const Event& event) {
+  bool handle(const TaskEvent& event) {
     if (event.task < 0) return network_->due(event.task, event.time);
     const Task task = graph_.task(event.task);
     if (task.travels() && !network_->due(event.task, event.time)) return false;
@@ -95,16 +95,16 @@ class Engine {
   std::int64_t to_beat_ = 0;
   std::optional<std::int64_t> beaten_;    ///< lower bound on the makespan, above to_beat_
   std::vector<std::int64_t> least_left_;  ///< empty: not needed, or unknown
-  Agenda agenda_;
-  Record record_;
-  std::unique_ptr<Network> network_;
-  Overlap overlap_;
+  EventAgenda agenda_;
+  TaskRecorder record_;
+  std::unique_ptr<TransferNetwork> network_;
+  OverlapSlowdown overlap_;
 };
 
 }  // namespace
 
-Times run(const TaskGraph& graph, NetworkModel network, bool record, core::StopToken stop) {
-  return Engine(graph, network, record, stop).run();
+TaskTimes run(const TaskGraph& graph, NetworkModel network, bool record, core::StopToken stop) {
+  return EventEngine(graph, network, record, stop).run();
 }
 
 std::int64_t makespan_against(const TaskGraph& graph, NetworkModel network, std::int64_t to_beat,
@@ -113,7 +113,7 @@ std::int64_t makespan_against(const TaskGraph& graph, NetworkModel network, std:
   // Without congestion a plan takes as long as its longest path; if that is too long, no run is needed.
   const std::int64_t least = left.empty() ? 0 : *std::ranges::max_element(left);
   if (least > to_beat) return least;
-  return Engine(graph, network, false, stop).run_against(to_beat, std::move(left));
+  return EventEngine(graph, network, false, stop).run_against(to_beat, std::move(left));
 }
 
 }  // namespace penstock::sim

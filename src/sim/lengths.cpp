@@ -15,9 +15,9 @@ namespace penstock::sim {
 namespace {
 
 /// Remaining room of samples, with a search for the first that has enough: a tree of maxima.
-class Rooms {
+class RoomTree {
  public:
-  Rooms(std::size_t samples, std::int64_t room) : leaves_(std::bit_ceil(samples)), tree_(2 * leaves_) {
+  RoomTree(std::size_t samples, std::int64_t room) : leaves_(std::bit_ceil(samples)), tree_(2 * leaves_) {
     for (std::size_t s = 0; s < samples; ++s) tree_[leaves_ + s] = room;
     for (std::size_t node = leaves_; node-- > 1;) pull(node);
   }
@@ -39,16 +39,16 @@ class Rooms {
 };
 
 /// Stream of the sequences of a mini-batch.
-class Stream {
+class SequenceStream {
  public:
-  Stream(const Lengths& lengths, std::int64_t room, std::uint64_t seed, std::int64_t number)
+  SequenceStream(const SequenceLengths& lengths, std::int64_t room, std::uint64_t seed, std::int64_t number)
       : lengths_(lengths),
         room_(room),
         random_(core::Random(core::Random(seed).next() ^ static_cast<std::uint64_t>(number)).next()) {}
   std::int64_t next() { return length(lengths_, room_, random_.unit()); }
 
  private:
-  const Lengths& lengths_;
+  const SequenceLengths& lengths_;
   std::int64_t room_;
   core::Random random_;
 };
@@ -56,7 +56,7 @@ class Stream {
 constexpr std::size_t kBetweenStops = 4096, kMostPacked = 100'000'000;
 
 /// Draws sequences until they have `tokens` tokens.
-std::vector<std::int64_t> enough(Stream& stream, std::int64_t tokens, core::StopToken stop) {
+std::vector<std::int64_t> enough(SequenceStream& stream, std::int64_t tokens, core::StopToken stop) {
   std::vector<std::int64_t> out;
   for (std::int64_t drawn = 0; drawn < tokens; drawn += out.back()) {
     if (out.size() % kBetweenStops == 0) stop.check();
@@ -68,9 +68,9 @@ std::vector<std::int64_t> enough(Stream& stream, std::int64_t tokens, core::Stop
   return out;
 }
 
-void pack(const std::vector<std::int64_t>& sequences, std::int64_t room, std::vector<Filling>& samples,
+void pack(const std::vector<std::int64_t>& sequences, std::int64_t room, std::vector<SampleContent>& samples,
           core::StopToken stop) {
-  Rooms rooms(samples.size(), room);
+  RoomTree rooms(samples.size(), room);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     if (i % kBetweenStops == 0) stop.check();
     if (!rooms.fits(sequences[i])) continue;
@@ -79,8 +79,8 @@ void pack(const std::vector<std::int64_t>& sequences, std::int64_t room, std::ve
   }
 }
 
-std::int64_t padded(std::int64_t tokens, const Lengths& lengths, std::int64_t room) {
-  if (lengths.pad == Lengths::kFull) return room;
+std::int64_t padded(std::int64_t tokens, const SequenceLengths& lengths, std::int64_t room) {
+  if (lengths.pad == SequenceLengths::kFull) return room;
   return std::min(room, (tokens + lengths.pad - 1) / lengths.pad * lengths.pad);
 }
 
@@ -98,12 +98,12 @@ struct InWords {
 
 }  // namespace
 
-std::string_view name(Lengths::Packing packing) {
+std::string_view name(SequenceLengths::SequencePacking packing) {
   constexpr std::array<std::string_view, 3> names = {"none", "first_fit", "sorted"};
   return names[static_cast<std::size_t>(packing)];
 }
 
-Filling& Filling::operator+=(const Filling& other) {
+SampleContent& SampleContent::operator+=(const SampleContent& other) {
   sequences += other.sequences;
   tokens += other.tokens;
   computed += other.computed;
@@ -111,22 +111,22 @@ Filling& Filling::operator+=(const Filling& other) {
   return *this;
 }
 
-layout::Fill Filling::per_sample(std::int64_t samples) const {
+layout::SampleFill SampleContent::per_sample(std::int64_t samples) const {
   if (computed == 0) return {};
   const auto all = static_cast<double>(computed);
   return {all / static_cast<double>(samples), meetings / all};
 }
 
-double Filling::padding() const {
+double SampleContent::padding() const {
   return computed == 0 ? 0 : static_cast<double>(computed - tokens) / static_cast<double>(computed);
 }
 
-Filling Filling::unpadded() const {
+SampleContent SampleContent::unpadded() const {
   const auto length = static_cast<double>(tokens);
   return {sequences, tokens, tokens, sequences == 1 ? length * length : meetings};
 }
 
-std::int64_t room(const Lengths& lengths, const graph::OpGraph& graph) {
+std::int64_t room(const SequenceLengths& lengths, const graph::OpGraph& graph) {
   const std::int64_t sequence = layout::sequence(graph);
   if (sequence == 0)
     throw core::BadInput(lengths.place, graph.name() + " has no attention, so its samples are no sequences");
@@ -137,7 +137,7 @@ std::int64_t room(const Lengths& lengths, const graph::OpGraph& graph) {
   return lengths.maximum == 0 ? sequence : lengths.maximum;
 }
 
-std::int64_t length(const Lengths& lengths, std::int64_t room, double unit) {
+std::int64_t length(const SequenceLengths& lengths, std::int64_t room, double unit) {
   double drawn = 0;
   if (const auto* log = std::get_if<LognormalLengths>(&lengths.distribution)) {
     drawn = log->median * std::exp(log->sigma * normal_quantile(unit));
@@ -153,36 +153,38 @@ std::int64_t length(const Lengths& lengths, std::int64_t room, double unit) {
   return std::llround(std::clamp(drawn, 1.0, static_cast<double>(room)));
 }
 
-std::vector<Filling> fillings(const Lengths& lengths, std::int64_t room, std::int64_t samples,
-                              std::uint64_t seed, std::int64_t number, core::StopToken stop) {
-  std::vector<Filling> out(static_cast<std::size_t>(samples));
-  Stream stream(lengths, room, seed, number);
-  const bool lone = lengths.packing == Lengths::Packing::none;
+std::vector<SampleContent> fillings(const SequenceLengths& lengths, std::int64_t room, std::int64_t samples,
+                                    std::uint64_t seed, std::int64_t number, core::StopToken stop) {
+  std::vector<SampleContent> out(static_cast<std::size_t>(samples));
+  SequenceStream stream(lengths, room, seed, number);
+  const bool lone = lengths.packing == SequenceLengths::SequencePacking::none;
   if (lone) {
-    for (Filling& sample : out) sample = {1, stream.next(), 0, 0};
+    for (SampleContent& sample : out) sample = {1, stream.next(), 0, 0};
   } else {
     auto sequences = enough(stream, samples * room, stop);
-    if (lengths.packing == Lengths::Packing::sorted) std::ranges::sort(sequences, std::greater());
+    if (lengths.packing == SequenceLengths::SequencePacking::sorted)
+      std::ranges::sort(sequences, std::greater());
     pack(sequences, room, out, stop);
   }
-  for (Filling& sample : out) {
+  for (SampleContent& sample : out) {
     sample.computed = padded(sample.tokens, lengths, room);
     if (lone) sample.meetings = static_cast<double>(sample.computed) * static_cast<double>(sample.computed);
   }
   return out;
 }
 
-Filling sum(const std::vector<Filling>& samples) {
-  Filling out;
-  for (const Filling& sample : samples) out += sample;
+SampleContent sum(const std::vector<SampleContent>& samples) {
+  SampleContent out;
+  for (const SampleContent& sample : samples) out += sample;
   return out;
 }
 
-std::string in_words(const Lengths& lengths) {
+std::string in_words(const SequenceLengths& lengths) {
   std::string out = "lengths (" + std::visit(InWords{}, lengths.distribution);
   if (lengths.maximum > 0) out += fmt::format(", at most {}", lengths.maximum);
-  if (lengths.packing != Lengths::Packing::none) out += fmt::format(", {}", name(lengths.packing));
-  if (lengths.pad == Lengths::kFull) out += ", padded to the maximum";
+  if (lengths.packing != SequenceLengths::SequencePacking::none)
+    out += fmt::format(", {}", name(lengths.packing));
+  if (lengths.pad == SequenceLengths::kFull) out += ", padded to the maximum";
   if (lengths.pad > 1) out += fmt::format(", padded to {}", lengths.pad);
   return out + ")";
 }

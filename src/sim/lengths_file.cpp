@@ -61,19 +61,20 @@ CountedLengths counted(const Yaml& node) {
   return {std::move(counts)};
 }
 
-Lengths::Packing packing(const Yaml& node) {
+SequenceLengths::SequencePacking packing(const Yaml& node) {
   std::array<std::string_view, 3> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = name(static_cast<Lengths::Packing>(i));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    names[i] = name(static_cast<SequenceLengths::SequencePacking>(i));
   const std::string text = node.text();
   const auto found = std::ranges::find(names, text);
   if (found == names.end())
     node.fail("unknown packing; " + core::did_you_mean(text, {names.begin(), names.end()}));
-  return static_cast<Lengths::Packing>(found - names.begin());
+  return static_cast<SequenceLengths::SequencePacking>(found - names.begin());
 }
 
 std::int64_t pad(const Yaml& node) {
   if (node.text() == "none") return 1;
-  if (node.text() == "maximum") return Lengths::kFull;
+  if (node.text() == "maximum") return SequenceLengths::kFull;
   if (node.text().find_first_not_of("0123456789") != std::string::npos)
     node.fail("expected none, maximum or a number of tokens that samples are padded to multiples of");
   return tokens(node);
@@ -81,9 +82,9 @@ std::int64_t pad(const Yaml& node) {
 
 }  // namespace
 
-Lengths read_lengths(const Yaml& node) {
+SequenceLengths read_lengths(const Yaml& node) {
   node.only({"lognormal", "uniform", "counts", "maximum", "packing", "pad"});
-  Lengths out;
+  SequenceLengths out;
   out.place = node.place();
   int given = 0;
   if (const auto d = node.find("lognormal")) out.distribution = lognormal(*d), ++given;

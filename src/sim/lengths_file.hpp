@@ -7,6 +7,6 @@
 namespace penstock::sim {
 
 /// Reads the lengths. Throws BadInput with file, line and key.
-Lengths read_lengths(const core::Yaml& node);
+SequenceLengths read_lengths(const core::Yaml& node);
 
 }  // namespace penstock::sim

@@ -20,7 +20,7 @@ struct LiveChange {
 using Changes = std::vector<LiveChange>;  ///< in order of time
 
 /// Changes that one row causes on its own rank and on the partner's.
-struct Effect {
+struct RowEffect {
   Changes own, partner;
 };
 
@@ -31,7 +31,7 @@ class OrderEffect {
       if (action.kind == ActionKind::recompute) recomputed_.emplace(action.stage, action.micro_batch);
   }
 
-  void add(const Action& part, const Interval& time) {
+  void add(const Action& part, const TimeInterval& time) {
     const int size = part.micro_batch < halves_ ? 1 : 2;
     if (part.kind == ActionKind::backward || part.kind == ActionKind::weight_gradient)
       out_.own.push_back({time.end, -size});
@@ -42,7 +42,7 @@ class OrderEffect {
     out_.own.push_back({time.start, by});
     out_.partner.push_back({time.start, -by});
   }
-  Effect finish() && { return std::move(out_); }
+  RowEffect finish() && { return std::move(out_); }
 
  private:
   bool recomputed(const Action& part) const {
@@ -51,11 +51,11 @@ class OrderEffect {
 
   std::int32_t halves_;
   std::set<std::pair<std::int32_t, std::int32_t>> recomputed_;
-  Effect out_;
+  RowEffect out_;
 };
 
 /// A pair's forward begins before its backward ends, so both micro-batches are live at once.
-Effect effect(const RankOrder& row, const std::vector<Interval>& times, std::int32_t halves) {
+RowEffect effect(const RankOrder& row, const std::vector<TimeInterval>& times, std::int32_t halves) {
   OrderEffect out(row, halves);
   for (std::size_t c = 0; c < row.size(); ++c)
     for (const Action& part : schedule::parts(row[c])) out.add(part, times[c]);
@@ -80,8 +80,8 @@ int peak(const Changes& own, const Changes& foreign) {
 }  // namespace
 
 std::vector<int> peak_live(const schedule::Schedule& schedule,
-                           const std::vector<std::vector<Interval>>& times) {
-  std::vector<Effect> effects;
+                           const std::vector<std::vector<TimeInterval>>& times) {
+  std::vector<RowEffect> effects;
   for (std::size_t r = 0; r < schedule.ranks.size(); ++r)
     effects.push_back(effect(schedule.ranks[r], times[r], schedule.halves));
   std::vector<int> out;

@@ -9,6 +9,6 @@ namespace penstock::sim {
 
 /// See ScheduleTimes::peak_live for the counting rule.
 std::vector<int> peak_live(const schedule::Schedule& schedule,
-                           const std::vector<std::vector<Interval>>& times);
+                           const std::vector<std::vector<TimeInterval>>& times);
 
 }  // namespace penstock::sim

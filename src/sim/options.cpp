@@ -43,14 +43,14 @@ const std::vector<std::string_view>& collective_names() {
   }();
   return all;
 }
-std::string_view name(Collective collective) {
+std::string_view name(ReductionMethod collective) {
   return collective.algorithm != nullptr ? collective.algorithm->name
                                          : collective_names()[static_cast<std::size_t>(collective.by)];
 }
-Collective collective(std::string_view given) {
+ReductionMethod collective(std::string_view given) {
   const std::size_t found = core::index_of(given, collective_names(), "collective");
-  if (found < 2) return {static_cast<Collective::By>(found)};
-  return {Collective::By::algorithm, &collective::algorithms()[found - 2]};
+  if (found < 2) return {static_cast<ReductionMethod::MethodKind>(found)};
+  return {ReductionMethod::MethodKind::algorithm, &collective::algorithms()[found - 2]};
 }
 
 }  // namespace penstock::sim

@@ -5,19 +5,19 @@
 
 namespace penstock::sim {
 
-Overlap::Overlap(const TaskGraph& graph, Agenda& agenda)
+OverlapSlowdown::OverlapSlowdown(const TaskGraph& graph, EventAgenda& agenda)
     : graph_(graph),
       agenda_(agenda),
       devices_(graph.overlap.empty() && graph.crowd.empty() ? 0 : graph.devices) {}
 
-double Overlap::factor(std::size_t device) const {
+double OverlapSlowdown::factor(std::size_t device) const {
   const double overlap = devices_[device].communicating > 0 ? graph_.overlap[device] : 1;
   return graph_.crowd.empty() ? overlap : overlap * crowding(device);
 }
 
-double Overlap::crowding(std::size_t device) const {
-  const Crowd& crowd = graph_.crowd;
-  const auto uses = [&](std::size_t d) -> const cost::Uses& {
+double OverlapSlowdown::crowding(std::size_t device) const {
+  const NodeCrowd& crowd = graph_.crowd;
+  const auto uses = [&](std::size_t d) -> const cost::UseShares& {
     return crowd.uses[static_cast<std::size_t>(devices_[d].running)];
   };
   beside_.clear();
@@ -26,7 +26,7 @@ double Overlap::crowding(std::size_t device) const {
   return cost::expected_slowdown(crowd.slowdowns, uses(device), beside_);
 }
 
-void Overlap::compute(TaskId id, std::int64_t now) {
+void OverlapSlowdown::compute(TaskId id, std::int64_t now) {
   const Task task = graph_.task(id);
   const auto d = static_cast<std::size_t>(task.place);
   devices_[d].running = id;
@@ -35,8 +35,8 @@ void Overlap::compute(TaskId id, std::int64_t now) {
   change_neighbours(d, now);
 }
 
-void Overlap::post_end(std::size_t d, std::int64_t now) {
-  Device& device = devices_[d];
+void OverlapSlowdown::post_end(std::size_t d, std::int64_t now) {
+  DeviceState& device = devices_[d];
   device.factor = factor(d);
   const std::int64_t work = std::llround(device.left * device.factor);
   device.since = now;
@@ -44,16 +44,16 @@ void Overlap::post_end(std::size_t d, std::int64_t now) {
   agenda_.post(device.running, device.end);
 }
 
-bool Overlap::due(TaskId id, std::int64_t now) {
+bool OverlapSlowdown::due(TaskId id, std::int64_t now) {
   const auto d = static_cast<std::size_t>(graph_.task(id).place);
-  Device& device = devices_[d];
+  DeviceState& device = devices_[d];
   if (device.running != id || device.end != now) return false;
   device.running = -1;
   change_neighbours(d, now);
   return true;
 }
 
-void Overlap::communicate(TaskId id, std::int64_t now, int by) {
+void OverlapSlowdown::communicate(TaskId id, std::int64_t now, int by) {
   const Task task = graph_.task(id);
   if (task.travels()) {
     change(graph_.path(id).from.index(), now, by);
@@ -66,15 +66,15 @@ void Overlap::communicate(TaskId id, std::int64_t now, int by) {
   }
 }
 
-void Overlap::change(std::size_t d, std::int64_t now, int by) {
-  Device& device = devices_[d];
+void OverlapSlowdown::change(std::size_t d, std::int64_t now, int by) {
+  DeviceState& device = devices_[d];
   const bool before = device.communicating > 0;
   device.communicating += by;
   if (before != (device.communicating > 0)) change_pace(d, now);
 }
 
 /// Called when the device begins or stops to compute.
-void Overlap::change_neighbours(std::size_t d, std::int64_t now) {
+void OverlapSlowdown::change_neighbours(std::size_t d, std::int64_t now) {
   if (graph_.crowd.empty()) return;
   for (const core::DeviceId neighbour : graph_.crowd.neighbours[d])
     if (const std::size_t n = neighbour.index(); devices_[n].running >= 0 && devices_[n].factor != factor(n))
@@ -82,8 +82,8 @@ void Overlap::change_neighbours(std::size_t d, std::int64_t now) {
 }
 
 /// Work so far was done at the old pace.
-void Overlap::change_pace(std::size_t d, std::int64_t now) {
-  Device& device = devices_[d];
+void OverlapSlowdown::change_pace(std::size_t d, std::int64_t now) {
+  DeviceState& device = devices_[d];
   if (device.running < 0) return;
   const auto elapsed = graph_.speed.empty() ? static_cast<double>(now - device.since)
                                             : graph_.speed[d].done(device.since, now);

@@ -11,10 +11,10 @@ namespace penstock::sim {
 /// latency. Differs: communication is not slowed in turn. It also computes slower while others of its node
 /// compute, depending on the resources they use (TaskGraph::crowd, cost::expected_slowdown); both factors
 /// multiply. Work under way when the factor changes keeps its progress.
-class Overlap {
+class OverlapSlowdown {
  public:
   /// The references outlive it.
-  Overlap(const TaskGraph& graph, Agenda& agenda);
+  OverlapSlowdown(const TaskGraph& graph, EventAgenda& agenda);
   bool matters() const { return !devices_.empty(); }
   /// True if communicate() must be called.
   bool listens() const { return !graph_.overlap.empty(); }
@@ -27,7 +27,7 @@ class Overlap {
   void communicate(TaskId task, std::int64_t now, int change);
 
  private:
-  struct Device {
+  struct DeviceState {
     TaskId running = -1;
     double left = 0;  ///< work in ps of the task's duration, at `since`
     std::int64_t since = 0;
@@ -43,9 +43,9 @@ class Overlap {
   double crowding(std::size_t device) const;
 
   const TaskGraph& graph_;
-  Agenda& agenda_;
-  std::vector<Device> devices_;
-  mutable std::vector<cost::Uses> beside_;  ///< buffer of crowding(), which is called often
+  EventAgenda& agenda_;
+  std::vector<DeviceState> devices_;
+  mutable std::vector<cost::UseShares> beside_;  ///< buffer of crowding(), which is called often
 };
 
 }  // namespace penstock::sim

@@ -33,13 +33,13 @@ struct UsedResources {
     for (const auto& [from, to] : pairs)
       for (const std::size_t link : cluster.route(from, to).links) links.insert(link);
   }
-  bool any_of(const std::vector<Perturbation::LinkFault::Left>& left) const {
+  bool any_of(const std::vector<Perturbation::LinkFault::FaultyLink>& left) const {
     return std::any_of(left.begin(), left.end(), [&](const auto& l) { return links.contains(l.link); });
   }
 };
 
 /// Formats a message like an error, with the place in front.
-std::string at(const core::Place& place, const std::string& message) {
+std::string at(const core::InputPlace& place, const std::string& message) {
   return core::BadInput(place, message).what();
 }
 
@@ -48,7 +48,7 @@ constexpr const char* kOver = "the iteration ends before this begins";
 
 }  // namespace
 
-std::string_view name(Distribution distribution) {
+std::string_view name(JitterDistribution distribution) {
   constexpr std::array<std::string_view, 3> names = {"lognormal", "normal", "uniform"};
   return names[static_cast<std::size_t>(distribution)];
 }

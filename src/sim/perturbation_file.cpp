@@ -18,13 +18,14 @@ using core::Picoseconds;
 using core::Yaml;
 using trace::TaskKind;
 
-constexpr std::array kDistributions = {Distribution::lognormal, Distribution::normal, Distribution::uniform};
+constexpr std::array kDistributions = {JitterDistribution::lognormal, JitterDistribution::normal,
+                                       JitterDistribution::uniform};
 constexpr std::array kKinds = {TaskKind::forward,         TaskKind::backward,   TaskKind::input_gradient,
                                TaskKind::weight_gradient, TaskKind::recompute,  TaskKind::step,
                                TaskKind::transfer,        TaskKind::all_reduce, TaskKind::collective};
 
 /// Time spans of one device or link, which must not overlap.
-class Windows {
+class TimeWindows {
  public:
   bool take(Picoseconds from, Picoseconds to) {
     const auto after = windows_.lower_bound(from);
@@ -38,9 +39,9 @@ class Windows {
   std::map<Picoseconds, Picoseconds> windows_;
 };
 
-class Reader {
+class PerturbationReader {
  public:
-  explicit Reader(const Cluster& cluster) : cluster_(cluster) {
+  explicit PerturbationReader(const Cluster& cluster) : cluster_(cluster) {
     for (std::size_t p = 0; p < cluster.points().size(); ++p) points_.emplace(cluster.points()[p], p);
     for (std::size_t l = 0; l < cluster.links().size(); ++l)
       links_[{cluster.links()[l].from, cluster.links()[l].to}].push_back(l);
@@ -109,8 +110,8 @@ class Reader {
 
   void straggler(const Yaml& node) {
     node.only({"device", "from", "to", "speed"});
-    Perturbation::Straggler straggler{device(node.at("device")), moment(node.at("from")),
-                                      moment(node.at("to")), speed(node.at("speed")), node.place()};
+    Perturbation::StragglerWindow straggler{device(node.at("device")), moment(node.at("from")),
+                                            moment(node.at("to")), speed(node.at("speed")), node.place()};
     if (straggler.to <= straggler.from) node.at("to").fail("expected a time after 'from'");
     if (!device_windows_[straggler.device].take(straggler.from, straggler.to))
       node.fail("overlaps another window of the device");
@@ -127,12 +128,12 @@ class Reader {
       node.fail(fmt::format("unknown kind of task; {}", core::did_you_mean(kind, known)));
   }
 
-  static Perturbation::Jitter read_jitter(const Yaml& node) {
+  static Perturbation::TaskJitter read_jitter(const Yaml& node) {
     node.only({"lognormal", "normal", "uniform"});
     if (node.entries().size() != 1)
       node.fail("expected one distribution with its width, such as {lognormal: 5%}");
-    Perturbation::Jitter jitter;
-    for (const Distribution d : kDistributions)
+    Perturbation::TaskJitter jitter;
+    for (const JitterDistribution d : kDistributions)
       if (const auto width = node.find(name(d))) jitter = {d, width->share(), node.place()};
     if (!(jitter.width > 0) || jitter.width > 1) node.fail("expected a width above 0%, at most 100%");
     return jitter;
@@ -180,18 +181,18 @@ class Reader {
   std::unordered_map<std::string, std::size_t> points_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> links_;  ///< {from, to}
   std::set<std::size_t> seen_;
-  std::map<std::size_t, Windows> device_windows_, link_windows_;
+  std::map<std::size_t, TimeWindows> device_windows_, link_windows_;
   Perturbation out_;
 };
 
 }  // namespace
 
 Perturbation load_perturbation(const std::string& path, const Cluster& cluster) {
-  return Reader(cluster).read(Yaml::load(path));
+  return PerturbationReader(cluster).read(Yaml::load(path));
 }
 
 Perturbation parse_perturbation(const std::string& text, const std::string& file, const Cluster& cluster) {
-  return Reader(cluster).read(Yaml::parse(text, file));
+  return PerturbationReader(cluster).read(Yaml::parse(text, file));
 }
 
 }  // namespace penstock::sim

@@ -26,7 +26,7 @@ std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const schedu
     stop.check();
     SimulationOptions own = options;
     own.seed += run;
-    const Iteration iteration = prepare(problem, scheduled, own, filled);
+    const IterationTasks iteration = prepare(problem, scheduled, own, filled);
     times[run] = time_of(scheduled.plan, iteration, own);
   });
   return times;
@@ -50,7 +50,7 @@ core::Picoseconds quantile_against(const cost::Problem& problem, const schedule:
   return times[times.size() - allowed - 1];
 }
 
-Spread spread(std::vector<double> values) {
+ValueSpread spread(std::vector<double> values) {
   core::require(!values.empty(), "a spread is of something");
   std::sort(values.begin(), values.end());
   const auto at = [&](std::size_t percent) { return values[nearest_rank(values.size(), percent) - 1]; };

@@ -56,8 +56,8 @@ bool same_pass(const trace::Span& a, const trace::Span& b) {
 
 }  // namespace
 
-RunByDevice::RunByDevice(const cost::Problem& problem, const plan::Plan& plan, const Iteration& iteration,
-                         const Times& times)
+RunByDevice::RunByDevice(const cost::Problem& problem, const plan::Plan& plan,
+                         const IterationTasks& iteration, const TaskTimes& times)
     : plan_(plan),
       iteration_(iteration),
       times_(times),
@@ -66,7 +66,7 @@ RunByDevice::RunByDevice(const cost::Problem& problem, const plan::Plan& plan, c
   for (const auto& shared : plan::shared_parameters(problem.graph, plan))
     shared_.push_back(plan::devices(shared, plan));
   if (has_collectives(plan)) replica_ = replicas(plan);
-  const Tasks& tasks = iteration.graph.tasks;
+  const TaskStore& tasks = iteration.graph.tasks;
   for (std::size_t t = 0; t < tasks.size(); ++t)
     for_each_device(tasks[t], [&](DeviceId device) { ++start_[device.index()]; });
   // These are ends of the devices' parts now; they become starts once filled from the last task to the first.
@@ -81,7 +81,7 @@ RunByDevice::RunByDevice(const cost::Problem& problem, const plan::Plan& plan, c
 template <class Use>
 void RunByDevice::for_each_device(const Task& task, Use use) const {
   if (task.travels()) {
-    const Path& path = iteration_.graph.paths[static_cast<std::size_t>(task.place)];
+    const TransferPath& path = iteration_.graph.paths[static_cast<std::size_t>(task.place)];
     use(path.from);
     if (path.to != path.from) use(path.to);
   } else if (task.place >= 0) {
@@ -97,7 +97,7 @@ std::span<const TaskId> RunByDevice::tasks_of(DeviceId device) const {
   return {tasks_.data() + start_[device.index()], tasks_.data() + start_[device.index() + 1]};
 }
 
-trace::ByDevice::Extent RunByDevice::extent() const {
+trace::ByDevice::RunExtent RunByDevice::extent() const {
   return {plan_.training.mini_batch, iteration_time(plan_, iteration_, times_),
           mini_batches(plan_, iteration_), start_.size() - 1};
 }
@@ -129,7 +129,7 @@ trace::Span RunByDevice::span_of(const Task& task, TaskId id, DeviceId device) c
   span.kind = task.kind;
   span.device = device;
   if (task.travels()) {
-    const Path& path = iteration_.graph.paths[static_cast<std::size_t>(task.place)];
+    const TransferPath& path = iteration_.graph.paths[static_cast<std::size_t>(task.place)];
     span.device = path.from;
     span.peer = path.to;
   }
@@ -148,7 +148,7 @@ core::Picoseconds RunByDevice::collective_of(const Task& task) const {
   const std::size_t stage = task.stage.index();
   const std::size_t replica = replica_[stage][task.device().index()];
   if (task.kind == TaskKind::step) return {};
-  const program::Sharing& sharing = iteration_.stages[stage].sharing;
+  const program::SampleSharing& sharing = iteration_.stages[stage].sharing;
   const std::int32_t in_row = sharing.in_turn ? task.micro_batch / sharing.replicas : task.micro_batch;
   return collective_time(
       of_micro_batch(iteration_.collectives[stage][replica], static_cast<std::size_t>(in_row)), task.kind);

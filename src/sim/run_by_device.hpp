@@ -11,9 +11,9 @@ namespace penstock::sim {
 /// of a pass, which follow each other on their device, appear as one. All arguments outlive this.
 class RunByDevice final : public trace::ByDevice {
  public:
-  RunByDevice(const cost::Problem& problem, const plan::Plan& plan, const Iteration& iteration,
-              const Times& times);
-  Extent extent() const override;
+  RunByDevice(const cost::Problem& problem, const plan::Plan& plan, const IterationTasks& iteration,
+              const TaskTimes& times);
+  RunExtent extent() const override;
   trace::DeviceTrace device(core::DeviceId device) const override;
   void visit(core::DeviceId device, const trace::SpanVisitor& visitor) const override;
 
@@ -25,8 +25,8 @@ class RunByDevice final : public trace::ByDevice {
   core::Picoseconds collective_of(const Task& task) const;
 
   const plan::Plan& plan_;
-  const Iteration& iteration_;
-  const Times& times_;
+  const IterationTasks& iteration_;
+  const TaskTimes& times_;
   DeviceMemory memory_;
   std::vector<std::vector<core::DeviceId>> shared_;  ///< [shared parameters]
   std::vector<std::vector<std::size_t>> replica_;    ///< [stage][device]; empty without collectives

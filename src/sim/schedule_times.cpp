@@ -46,16 +46,16 @@ Picoseconds duration(const Schedule& schedule, const Action& action, const PassC
   return sum;
 }
 
-class Clock {
+class ScheduleClock {
  public:
-  Clock(const Schedule& schedule, const PassCosts& costs)
+  ScheduleClock(const Schedule& schedule, const PassCosts& costs)
       : schedule_(schedule),
         costs_(costs),
         reached_(schedule, Picoseconds(0)),
         free_(schedule.ranks.size()),
         passed_(schedule.ranks.size()) {}
 
-  Interval run(const schedule::Cell& cell) {
+  TimeInterval run(const schedule::RowCell& cell) {
     const auto rank = static_cast<std::size_t>(cell.rank);
     const Action& action = schedule_.ranks[rank][static_cast<std::size_t>(cell.position)];
     if (action.kind == ActionKind::barrier) free_[rank] = barrier(passed_[rank]++);
@@ -90,25 +90,25 @@ class Clock {
     return std::max(there, reached_[{ActionKind::load, part.stage, part.micro_batch}]);
   }
 
-  Picoseconds arrival(const schedule::Milestone& wanted, std::int32_t rank) {
+  Picoseconds arrival(const schedule::ActionMilestone& wanted, std::int32_t rank) {
     const bool local = schedule_.rank_of_stage[static_cast<std::size_t>(wanted.stage)] == rank;
     return reached_[wanted] + (local ? Picoseconds(0) : costs_.delay);
   }
 
   const Schedule& schedule_;
   const PassCosts& costs_;
-  schedule::Milestones<Picoseconds> reached_;
+  schedule::MilestoneValues<Picoseconds> reached_;
   std::vector<Picoseconds> free_;
   std::vector<std::size_t> passed_;    ///< [rank] number of barriers passed
   std::vector<Picoseconds> barriers_;  ///< [barrier] time at which it opened
 };
 
-struct Span {
+struct RankSpan {
   Picoseconds start, end, busy;
 };
 
-Span span(const schedule::RankOrder& row, const std::vector<Interval>& times) {
-  Span out;
+RankSpan span(const schedule::RankOrder& row, const std::vector<TimeInterval>& times) {
+  RankSpan out;
   bool begun = false;
   for (std::size_t c = 0; c < row.size(); ++c) {
     if (times[c].start == times[c].end) continue;
@@ -125,12 +125,12 @@ Span span(const schedule::RankOrder& row, const std::vector<Interval>& times) {
 ScheduleTimes simulate_schedule(const Schedule& schedule, const PassCosts& costs) {
   ScheduleTimes out;
   for (const schedule::RankOrder& row : schedule.ranks) out.times.emplace_back(row.size());
-  Clock clock(schedule, costs);
-  for (const schedule::Cell& cell : schedule::run_order(schedule))
+  ScheduleClock clock(schedule, costs);
+  for (const schedule::RowCell& cell : schedule::run_order(schedule))
     out.times[static_cast<std::size_t>(cell.rank)][static_cast<std::size_t>(cell.position)] = clock.run(cell);
   Picoseconds busiest{0};
   for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
-    const Span s = span(schedule.ranks[r], out.times[r]);
+    const RankSpan s = span(schedule.ranks[r], out.times[r]);
     out.makespan = std::max(out.makespan, s.end);
     out.longest_rank_span = std::max(out.longest_rank_span, s.end - s.start);
     busiest = std::max(busiest, s.busy);

@@ -22,7 +22,7 @@ trace::Span span(const Action& part, std::size_t rank, core::Picoseconds start, 
           {}};
 }
 
-void append(const Action& action, std::size_t rank, const Interval& time, core::Picoseconds forward,
+void append(const Action& action, std::size_t rank, const TimeInterval& time, core::Picoseconds forward,
             std::vector<trace::Span>& spans) {
   if (time.start == time.end) return;
   if (action.kind != ActionKind::overlapped) {

@@ -8,8 +8,8 @@ namespace {
 
 /// Tasks and times of a finished run.
 struct FinishedRun {
-  Iteration iteration;
-  Times times;
+  IterationTasks iteration;
+  TaskTimes times;
 };
 
 FinishedRun finished_run(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,

@@ -13,13 +13,13 @@ using core::Picoseconds;
 
 /// Stable sort. Sorts places instead of spans: there are many spans, and one copy is enough.
 void sort(std::vector<Span>& spans) {
-  struct Place {
+  struct SpanIndex {
     Picoseconds start;
     std::uint32_t from;
   };
-  std::vector<Place> places(spans.size());
+  std::vector<SpanIndex> places(spans.size());
   for (std::size_t i = 0; i < spans.size(); ++i) places[i] = {spans[i].start, static_cast<std::uint32_t>(i)};
-  std::sort(places.begin(), places.end(), [&](const Place& x, const Place& y) {
+  std::sort(places.begin(), places.end(), [&](const SpanIndex& x, const SpanIndex& y) {
     if (x.start != y.start) return x.start < y.start;
     const Span &a = spans[x.from], &b = spans[y.from];
     return std::tie(a.device, a.kind, a.stage, a.micro_batch, x.from) <
@@ -52,7 +52,7 @@ void for_each_device(const Span& span, Use use) {
 }  // namespace
 
 Trace whole(const ByDevice& run) {
-  const ByDevice::Extent extent = run.extent();
+  const ByDevice::RunExtent extent = run.extent();
   Trace out;
   out.mini_batch = extent.mini_batch;
   out.iteration = extent.iteration;
@@ -83,7 +83,7 @@ TraceByDevice::TraceByDevice(const Trace& trace) : trace_(trace), start_(trace.d
                     [&](DeviceId device) { spans_[--of(device)] = static_cast<std::uint32_t>(s); });
 }
 
-ByDevice::Extent TraceByDevice::extent() const {
+ByDevice::RunExtent TraceByDevice::extent() const {
   return {trace_.mini_batch, trace_.iteration, trace_.mini_batches, trace_.devices.size()};
 }
 

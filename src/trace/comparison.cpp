@@ -28,9 +28,9 @@ double seconds(core::Picoseconds time) {
 }
 
 /// Spans of one key in the order of their start; each can be taken once.
-class Counterparts {
+class SpanCounterparts {
  public:
-  explicit Counterparts(const Trace& trace) {
+  explicit SpanCounterparts(const Trace& trace) {
     for (const Span& span : trace.spans) spans_[key_of(span)].push_back(&span);
   }
   const Span* take(const Span& like) {
@@ -50,8 +50,8 @@ class Counterparts {
   std::map<Key, std::deque<const Span*>> spans_;
 };
 
-void match_tasks(const Trace& measured, const Trace& simulated, Comparison& out) {
-  Counterparts counterparts(simulated);
+void match_tasks(const Trace& measured, const Trace& simulated, TraceComparison& out) {
+  SpanCounterparts counterparts(simulated);
   const core::Picoseconds zero_m = first_start(measured), zero_s = first_start(simulated);
   for (const Span& m : measured.spans) {
     const Span* s = counterparts.take(m);
@@ -81,7 +81,7 @@ KindPair of_kind(const std::vector<TaskPair>& tasks, TaskKind kind, std::int64_t
     errors.push_back(task.duration.error());
   }
   if (out.count > 0) out.start_shift /= static_cast<double>(out.count);
-  const Accuracy durations = accuracy(errors);
+  const PredictionAccuracy durations = accuracy(errors);
   out.mean_error = durations.mean_error;
   out.worst = durations.worst;
   return out;
@@ -138,16 +138,16 @@ double compute_of(const Trace& trace, core::StageId stage) {
 
 }  // namespace
 
-double Pair::error() const {
+double QuantityPair::error() const {
   if (measured == simulated) return 0;
   return measured == 0 ? std::numeric_limits<double>::infinity() : simulated / measured - 1;
 }
 
-Comparison compare(const Trace& measured, const Trace& simulated) {
+TraceComparison compare(const Trace& measured, const Trace& simulated) {
   core::require(measured.devices.size() == simulated.devices.size(), "traces of one plan have its devices");
   const Summary m = summarise(measured), s = summarise(simulated);
   const auto used = in_use(simulated);
-  Comparison out;
+  TraceComparison out;
   out.iteration = {m.iteration.value(), s.iteration.value()};
   out.exposed = {mean(m, used), mean(s, used)};
   if (!used.empty()) compare_memory(m, s, used, out);
@@ -166,8 +166,8 @@ Comparison compare(const Trace& measured, const Trace& simulated) {
   return out;
 }
 
-Accuracy accuracy(const std::vector<double>& errors) {
-  Accuracy out;
+PredictionAccuracy accuracy(const std::vector<double>& errors) {
+  PredictionAccuracy out;
   for (const double error : errors) {
     out.mean_error += std::abs(error) / static_cast<double>(errors.size());
     if (std::abs(error) > std::abs(out.worst)) out.worst = error;

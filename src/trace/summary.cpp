@@ -25,15 +25,15 @@ Picoseconds covered(Intervals intervals) {
 }
 
 /// Activity of one device.
-struct Activity {
+struct DeviceActivity {
   Intervals compute;
   Intervals communication;
   Picoseconds collective;  ///< within passes
   std::vector<Span> passes;
 };
 
-Activity activity_of(const ByDevice& run, core::DeviceId device) {
-  Activity out;
+DeviceActivity activity_of(const ByDevice& run, core::DeviceId device) {
+  DeviceActivity out;
   run.visit(device, [&](const Span& span) {
     (computes(span.kind) ? out.compute : out.communication).emplace_back(span.start, span.end);
     if (span.device == device) out.collective += span.collective;
@@ -113,7 +113,7 @@ void find_peak(const DeviceTrace& device, const std::vector<Span>& passes, Devic
   }
 }
 
-DeviceSummary summarise(const DeviceTrace& device, Activity activity, std::int64_t mini_batches) {
+DeviceSummary summarise(const DeviceTrace& device, DeviceActivity activity, std::int64_t mini_batches) {
   DeviceSummary out;
   const Picoseconds collective = activity.collective, in_passes = covered(activity.compute);
   // Communication that no computation hides is the part by which it extends the union of both.
@@ -135,7 +135,7 @@ double share(double value) {
 }  // namespace
 
 Summary summarise(const ByDevice& run) {
-  const ByDevice::Extent extent = run.extent();
+  const ByDevice::RunExtent extent = run.extent();
   Summary out;
   out.iteration = to_seconds(extent.iteration);
   out.mini_batches = extent.mini_batches;

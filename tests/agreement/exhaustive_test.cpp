@@ -34,7 +34,7 @@ bool takes_sums(const planners::SearchOptions& options) {
 }
 
 /// The slowest stage, by the sum of all it does.
-double slowest_sum(const score::Estimate& estimate) {
+double slowest_sum(const score::PlanEstimate& estimate) {
   double most = 0;
   for (const auto& terms : estimate.stages)
     most = std::max(most, terms.compute + terms.communication + terms.reduce);

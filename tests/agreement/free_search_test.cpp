@@ -24,13 +24,13 @@ namespace {
 
 using Parameters = std::map<std::string, std::string>;
 
-struct Model {
+struct SearchedModel {
   const char* name;
   Parameters parameters;
   std::int64_t samples;  ///< mini-batch per device
 };
 
-const std::vector<Model> kModels = {
+const std::vector<SearchedModel> kModels = {
     {"mmt", {{"feed_forward", "1024"}, {"branches", "2"}, {"layers", "2"}}, 16},
     {"case_study", {{"layers", "2"}}, 8},
     {"dlrm", {}, 16},
@@ -60,7 +60,7 @@ std::optional<double> simulated(const cost::Problem& problem, const std::string&
   options.evaluate = experiment::simulated_time(problem, {});
   options.evaluate_against = experiment::simulated_time_against(problem, {});
   options.at_least = [&](const plan::Plan& plan) {
-    return score::least_iteration(problem, plan, score::Reduction::closed_form);
+    return score::least_iteration(problem, plan, score::ReductionTiming::closed_form);
   };
   try {
     return options.evaluate(planners::planner(planner).plan(problem, options, {}).plan).value();
@@ -69,13 +69,13 @@ std::optional<double> simulated(const cost::Problem& problem, const std::string&
   }
 }
 
-struct Tally {
+struct SearchTally {
   int compared = 0;
   int behind = 0;  ///< a pinned search was faster
 };
 
 void compare(const cost::Problem& problem, const std::string& planner, const planners::OwnOptions& own,
-             Tally& tally) {
+             SearchTally& tally) {
   const auto free = simulated(problem, planner, {}, own);
   for (std::int64_t size = 1; problem.training.mini_batch % size == 0; size *= 2) {
     const auto pinned = simulated(problem, planner, size, own);
@@ -91,9 +91,9 @@ void compare(const cost::Problem& problem, const std::string& planner, const pla
 /// Every planner on every `stride`th problem, models x clusters.
 void check_problems(std::size_t stride) {
   const cost::AnalyticCosts costs;
-  Tally tally;
+  SearchTally tally;
   for (std::size_t i = 0; i < kModels.size() * kClusters.size(); i += stride) {
-    const Model& model = kModels[i % kModels.size()];
+    const SearchedModel& model = kModels[i % kModels.size()];
     const auto& [name, devices] = kClusters[i / kModels.size()];
     const auto graph = models::build(model.name, model.parameters);
     const auto cluster =
@@ -124,7 +124,7 @@ TEST_CASE("choose_by=paper tries one partition per size, and may be slower than 
   const auto cluster =
       cluster::load_cluster(support::checkout("/experiments/clusters/summit_flexflow.yaml")).first(4);
   const cost::Problem problem{graph, cluster, costs, {64, plan::Optimizer::sgd}};
-  Tally paper;
+  SearchTally paper;
   compare(problem, "spp", {{"choose_by", "paper"}}, paper);
   CHECK(paper.behind > 0);
   // Without replicas only the pipeline of four stages is left: 101.5 samples/s, as GraphPipe's runtime has

@@ -19,14 +19,14 @@
 
 using namespace penstock;
 using support::Held;
-using support::Pipeline;
+using support::OraclePipeline;
 
 namespace {
 
 using Edges = std::vector<std::pair<int, int>>;
 
 /// How the rule fared over many pipelines.
-struct Count {
+struct RuleCount {
   int cases = 0;
   int exact = 0;       ///< the rule gives the least of all vectors that reach the shortest iteration
   int sufficient = 0;  ///< the rule reaches the shortest iteration
@@ -60,7 +60,8 @@ Edges chain(int stages) {
 
 /// Chains with every choice of micro-batches from {1, 2, 4}, one second per sample, backward as long and
 /// twice.
-void for_each_chain(int stages, std::int64_t mini_batch, const std::function<void(const Pipeline&)>& visit) {
+void for_each_chain(int stages, std::int64_t mini_batch,
+                    const std::function<void(const OraclePipeline&)>& visit) {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(stages), 1);
   const auto next = [&] {
     for (std::int64_t& size : sizes) {
@@ -76,19 +77,21 @@ void for_each_chain(int stages, std::int64_t mini_batch, const std::function<voi
   } while (next());
 }
 
-Count all_chains(int stages, std::int64_t mini_batch) {
-  Count count;
-  for_each_chain(stages, mini_batch, [&](const Pipeline& p) { count.add(support::in_flight_truth(p)); });
+RuleCount all_chains(int stages, std::int64_t mini_batch) {
+  RuleCount count;
+  for_each_chain(stages, mini_batch,
+                 [&](const OraclePipeline& p) { count.add(support::in_flight_truth(p)); });
   return count;
 }
 
-struct Kind {
+struct PipelineKind {
   bool chain = false;          ///< else a random DAG
   bool equal_batches = false;  ///< micro-batches of 1, else of 1, 2 and 4
   bool equal_times = false;    ///< one second per sample, else 1 to 5
 };
 
-Pipeline random_pipeline(core::Random& random, const Kind& kind, int most_stages, std::int64_t mini_batch) {
+OraclePipeline random_pipeline(core::Random& random, const PipelineKind& kind, int most_stages,
+                               std::int64_t mini_batch) {
   const int stages = random.between(2, most_stages);
   std::vector<std::int64_t> sizes;
   std::vector<double> seconds;
@@ -103,15 +106,15 @@ Pipeline random_pipeline(core::Random& random, const Kind& kind, int most_stages
   return support::pipeline(edges, sizes, seconds, random.between(1, 2), mini_batch);
 }
 
-Count random_pipelines(const Kind& kind, int cases) {
+RuleCount random_pipelines(const PipelineKind& kind, int cases) {
   core::Random random(7);
-  Count count;
+  RuleCount count;
   for (int i = 0; i < cases; ++i) count.add(support::in_flight_truth(random_pipeline(random, kind, 4, 8)));
   return count;
 }
 
 /// The rule reaches the time of everything in flight, and one micro-batch fewer in any stage costs time.
-void check_tight(const Pipeline& p) {
+void check_tight(const OraclePipeline& p) {
   const Held rule = support::held_by_rule(p);
   const std::int64_t time = support::iteration(p, rule);
   CHECK(time == support::iteration(p, Held(rule.size(), p.plan.training.mini_batch)));
@@ -124,7 +127,7 @@ void check_tight(const Pipeline& p) {
 }
 
 /// In-flight samples by trial, from the whole mini-batch or from the plan's own counts.
-Held searched(Pipeline p) {
+Held searched(OraclePipeline p) {
   const auto cluster = support::tiny_cluster(p.seconds.size(), std::int64_t{1} << 40, 1e18);
   const support::FixedCosts costs(p.seconds, std::vector<double>(p.seconds.size(), p.backward));
   const cost::Problem problem{p.graph, cluster, costs, p.plan.training};
@@ -137,7 +140,7 @@ Held searched(Pipeline p) {
 }
 
 /// Fig. 5's chain of micro-batches 1, 2, 4 with these k.
-Pipeline figure_5(const std::vector<int>& k, double backward) {
+OraclePipeline figure_5(const std::vector<int>& k, double backward) {
   auto p = support::pipeline(chain(3), {1, 2, 4}, {1, 1, 1}, backward, 32);
   for (std::size_t s = 0; s < k.size(); ++s) p.plan.stages[s].k = k[s];
   return p;
@@ -147,7 +150,7 @@ Pipeline figure_5(const std::vector<int>& k, double backward) {
 
 TEST_CASE("even chains of two and three stages: the rule is the least of all in-flight vectors") {
   for (const auto& [stages, mini_batch] : {std::pair(2, 16), std::pair(3, 8)}) {
-    const Count count = all_chains(stages, mini_batch);
+    const RuleCount count = all_chains(stages, mini_batch);
     CHECK(count.exact == count.cases);
   }
 }
@@ -195,7 +198,7 @@ TEST_SUITE_BEGIN("slow");
 
 TEST_CASE("three even stages, 16 and 32 samples: exact in 54 of 54") {
   for (const std::int64_t mini_batch : {16, 32}) {
-    const Count count = all_chains(3, mini_batch);
+    const RuleCount count = all_chains(3, mini_batch);
     CHECK(count.cases == 54);
     CHECK(count.exact == 54);
   }
@@ -203,15 +206,15 @@ TEST_CASE("three even stages, 16 and 32 samples: exact in 54 of 54") {
 
 TEST_CASE("four even stages, 16 samples: sufficient, and exact but where the mini-batch ends too soon") {
   // Four micro-batches of 4 samples hardly fill four stages: in 14 cases the first stage can hold less.
-  const Count count = all_chains(4, 16);
+  const RuleCount count = all_chains(4, 16);
   MESSAGE("four even stages, ", count.text());
   CHECK(count.sufficient == count.cases);
   CHECK(count.exact == 148);
 }
 
 TEST_CASE("even DAGs: sufficient always, exact with equal micro-batches") {
-  const Count equal = random_pipelines({.equal_batches = true, .equal_times = true}, 60);
-  const Count mixed = random_pipelines({.equal_times = true}, 60);
+  const RuleCount equal = random_pipelines({.equal_batches = true, .equal_times = true}, 60);
+  const RuleCount mixed = random_pipelines({.equal_times = true}, 60);
   MESSAGE("even DAGs, equal micro-batches, ", equal.text());
   MESSAGE("even DAGs, ", mixed.text());
   CHECK(equal.exact == equal.cases);
@@ -221,7 +224,7 @@ TEST_CASE("even DAGs: sufficient always, exact with equal micro-batches") {
 TEST_CASE("uneven stages: the rule need not reach the shortest iteration") {
   for (bool chain : {true, false})
     for (bool equal : {true, false}) {
-      const Count count = random_pipelines({.chain = chain, .equal_batches = equal}, 100);
+      const RuleCount count = random_pipelines({.chain = chain, .equal_batches = equal}, 100);
       MESSAGE(fmt::format("uneven {}, {} micro-batches, {}", chain ? "chains" : "DAGs",
                           equal ? "equal" : "mixed", count.text()));
       CHECK(count.least == count.cases);

@@ -31,7 +31,7 @@ using support::PipelineShape;
 
 namespace {
 
-struct Ratios {
+struct MakespanRatios {
   std::vector<double> values;
   double quantile(double q) {
     std::sort(values.begin(), values.end());
@@ -47,10 +47,10 @@ Picoseconds time_by(ListRule rule, const Pipeline& pipeline) {
 }
 
 /// Makespans over the best lower bound, rule by rule, and who is best how often.
-struct Study {
-  std::map<ListRule, Ratios> by_rule;
+struct RuleStudy {
+  std::map<ListRule, MakespanRatios> by_rule;
   std::map<ListRule, int> alone, among_best;
-  Ratios best;
+  MakespanRatios best;
   int above_bound = 0, below_bound = 0;
 
   void add(const Pipeline& pipeline) {
@@ -80,21 +80,21 @@ struct Study {
   }
 };
 
-Study study(const PipelineShape& shape, int count) {
+RuleStudy study(const PipelineShape& shape, int count) {
   core::Random random(11);
-  Study out;
+  RuleStudy out;
   for (int n = 0; n < count; ++n) out.add(support::random_pipeline(random, shape));
   CHECK(out.above_bound == 0);
   CHECK(out.below_bound == 0);
   return out;
 }
 
-struct Limits {
+struct RatioLimits {
   double cyclic_p95, best_p95, best_most;  ///< makespan over lower bound
 };
 
-void check_study(const char* what, int count, const PipelineShape& shape, const Limits& limits) {
-  Study found = study(shape, count);
+void check_study(const char* what, int count, const PipelineShape& shape, const RatioLimits& limits) {
+  RuleStudy found = study(shape, count);
   MESSAGE(std::string(what), ", makespan over the best lower bound (median / p95 / most): ", found.text());
   CHECK(found.best.quantile(0.5) <= 1.001);
   CHECK(found.by_rule[ListRule::cyclic].quantile(0.95) < limits.cyclic_p95);
@@ -127,9 +127,9 @@ double alpa_formula(const Pipeline& pipeline) {
 }
 
 /// Unlimited chains without transfers or all-reduce; the logarithm of backward over forward is drawn evenly.
-Ratios one_f_one_b_over_formula(double low, double high, int count) {
+MakespanRatios one_f_one_b_over_formula(double low, double high, int count) {
   core::Random random(5);
-  Ratios out;
+  MakespanRatios out;
   for (int n = 0; n < count; ++n) {
     Pipeline pipeline = even_chain(random.between(1, 8), random.between(1, 40), 0, 0, 0);
     for (auto& stage : pipeline.stages) {
@@ -168,7 +168,7 @@ TEST_CASE("many random pipelines: the same" * doctest::test_suite("slow")) {
 
 TEST_CASE("1F1B on chains with room for what 1F1B holds: how far above the memory bound") {
   core::Random random(2);
-  Ratios gap;
+  MakespanRatios gap;
   for (int n = 0; n < 1500; ++n) {
     Pipeline pipeline = support::random_pipeline(random, {8, 40, true, false, 2});
     for (std::size_t s = 0; s < pipeline.stages.size(); ++s)
@@ -185,7 +185,7 @@ TEST_CASE("1F1B on chains with room for what 1F1B holds: how far above the memor
 TEST_CASE(
     "every order of tiny pipelines: none below the bound, the best of three rules nearly always optimal") {
   core::Random random(7);
-  Ratios ours, cyclic, bound;
+  MakespanRatios ours, cyclic, bound;
   for (int n = 0; n < 600; ++n) {
     const Pipeline pipeline =
         support::random_pipeline(random, {n % 3 == 0 ? 4 : 3, n % 3 == 0 ? 2 : 3, n % 2 == 0, n % 4 < 2});
@@ -194,7 +194,9 @@ TEST_CASE(
     cyclic.values.push_back(time_by(ListRule::cyclic, pipeline) / least);
     bound.values.push_back(score::pipeline_bounds(pipeline).best().time / least);
   }
-  const auto exact = [](const Ratios& r) { return std::count(r.values.begin(), r.values.end(), 1.0); };
+  const auto exact = [](const MakespanRatios& r) {
+    return std::count(r.values.begin(), r.values.end(), 1.0);
+  };
   MESSAGE("of 600 tiny pipelines the best of three is optimal in ", exact(ours), " (", ours.text(),
           "), the cyclic order in ", exact(cyclic), " (", cyclic.text(), "), the bound met in ", exact(bound),
           ", at least ", bound.quantile(0));
@@ -224,7 +226,8 @@ TEST_CASE(
 
 TEST_CASE(
     "without transfers Alpa's formula is above 1F1B where backward is about twice forward, not everywhere") {
-  Ratios even = one_f_one_b_over_formula(1.8, 2.2, 2000), any = one_f_one_b_over_formula(0.1, 10, 2000);
+  MakespanRatios even = one_f_one_b_over_formula(1.8, 2.2, 2000),
+                 any = one_f_one_b_over_formula(0.1, 10, 2000);
   const auto above = std::count_if(any.values.begin(), any.values.end(), [](double r) { return r > 1; });
   MESSAGE("1F1B over the formula: backward twice forward ", even.text(), " from ", even.quantile(0),
           "; any ratio ", any.text(), ", above in ", above, " of 2000");
@@ -283,7 +286,7 @@ TEST_CASE(
     "only where a receive buffer is full") {
   core::Random random(17);
   int equal = 0;
-  Ratios gap;
+  MakespanRatios gap;
   for (int n = 0; n < 300; ++n) {
     ChainPlan chain = random_chain_plan(random);
     chain.plan.schedule = "list_order";
@@ -308,7 +311,7 @@ TEST_CASE(
 
 TEST_CASE(
     "simulated plans of two planners are never below their bound, replicas and shared cables included") {
-  Ratios gap;
+  MakespanRatios gap;
   int replicated = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const auto random = support::random_problem(seed);

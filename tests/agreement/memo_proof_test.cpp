@@ -19,13 +19,13 @@ using namespace penstock;
 
 namespace {
 
-struct Model {
+struct ProofModel {
   const char* name;
   std::map<std::string, std::string> parameters;
 };
 
 /// Layers, branches, experts and inputs that repeat; some with numbers of two bytes, for the tables.
-const std::vector<Model> kModels = {
+const std::vector<ProofModel> kModels = {
     {"dlrm", {{"branches", "2"}, {"width", "256"}, {"tower_layers", "1"}, {"top_layers", "1"}}},
     {"candle_uno", {{"towers", "3"}, {"tower_layers", "1"}}},
     {"mmt", {{"branches", "2"}, {"layers", "2"}, {"element_bytes", "2"}}},
@@ -53,13 +53,13 @@ cost::TableCosts tables() {
 
 /// True if a search on the problem had a plan. A memo that gives a wrong answer throws.
 bool prove(cost::Problem problem, const std::string& planner) {
-  cost::StageMemo memo(core::Bytes(std::int64_t{128} << 20), cost::StageMemo::Proof::every_answer);
+  cost::StageMemo memo(core::Bytes(std::int64_t{128} << 20), cost::StageMemo::MemoProof::every_answer);
   memo.serve(problem);
   planners::SearchOptions options;
   options.evaluate = experiment::simulated_time(problem, {});
   options.evaluate_against = experiment::simulated_time_against(problem, {});
   options.at_least = [&](const plan::Plan& plan) {
-    return score::least_iteration(problem, plan, score::Reduction::closed_form);
+    return score::least_iteration(problem, plan, score::ReductionTiming::closed_form);
   };
   if (planner == "joint") options.own["evaluations"] = "60";
   try {
@@ -79,7 +79,7 @@ void prove_problems(std::size_t stride) {
   const cost::TableCosts table = tables();
   std::size_t number = 0;
   int proved = 0;
-  for (const Model& model : kModels)
+  for (const ProofModel& model : kModels)
     for (const auto& [cluster_name, devices] : kClusters)
       for (const char* runtime : kRuntimes)
         for (const char* planner : kPlanners)

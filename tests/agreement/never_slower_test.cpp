@@ -18,13 +18,13 @@ using namespace penstock;
 
 namespace {
 
-struct Model {
+struct ComparedModel {
   const char* name;
   std::map<std::string, std::string> parameters;
 };
 
 /// With several inputs of one shape, and few enough units for exhaustive search.
-const std::vector<Model> kModels = {
+const std::vector<ComparedModel> kModels = {
     {"dlrm", {{"branches", "2"}, {"width", "256"}, {"tower_layers", "1"}, {"top_layers", "1"}}},
     {"candle_uno", {{"towers", "2"}, {"width", "256"}, {"tower_layers", "1"}, {"top_layers", "1"}}},
     {"mmt", {{"branches", "2"}, {"layers", "1"}}},
@@ -52,7 +52,7 @@ void check_problems(std::size_t stride) {
   const cost::AnalyticCosts costs;
   std::size_t number = 0;
   int compared = 0;
-  for (const Model& model : kModels)
+  for (const ComparedModel& model : kModels)
     for (const char* where : {"2xA100-40x1", "1xV100-16x2", "2xH100x2"})
       for (const char* runtime : {"none", "5us/kernel", "eager_pytorch", "legion_flexflow"})
         for (const std::int64_t samples : {4, 8}) {

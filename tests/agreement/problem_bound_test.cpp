@@ -174,7 +174,7 @@ std::size_t check_random_plans(std::uint64_t first, std::uint64_t last) {
       CAPTURE(name(least.best().kind));
       const double seconds = simulated(problem, *plan);
       CHECK(least.holds_for(*plan).time.value() <= seconds);
-      CHECK(score::least_iteration(problem, *plan, score::Reduction::closed_form).value() <= seconds);
+      CHECK(score::least_iteration(problem, *plan, score::ReductionTiming::closed_form).value() <= seconds);
       ++tried;
     }
   }
@@ -226,7 +226,7 @@ TEST_CASE("no planner's plan of a network beats the bound") {
         const plan::Plan plan = planner.plan(problem, {}, {}).plan;
         const double seconds = simulated(problem, plan);
         const auto family = score::family_of(plan);
-        const auto held = score::problem_bounds(problem, score::Reduction::closed_form, family);
+        const auto held = score::problem_bounds(problem, score::ReductionTiming::closed_form, family);
         CHECK(held.holds_for(plan).time.value() <= seconds);
         if (family == score::PlanFamily::replicated && !plan::asynchronous(plan))
           best = std::min(best, seconds);

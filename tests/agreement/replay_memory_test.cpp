@@ -19,9 +19,9 @@
 
 using namespace penstock;
 using plan::MemoryKind;
-using replay::test::Cut;
 using replay::test::cut_model;
 using replay::test::CutModel;
+using replay::test::CutSetting;
 
 namespace {
 
@@ -66,7 +66,7 @@ void compare(const CutModel& c, double spare = 1e-9, bool tell = false) {
   }
 }
 
-void compare(const std::string& model, const Given& given, const Cut& cut, double spare = 1e-9,
+void compare(const std::string& model, const Given& given, const CutSetting& cut, double spare = 1e-9,
              bool tell = false) {
   CAPTURE(model);
   CAPTURE(cut.schedule);
@@ -106,7 +106,7 @@ TEST_CASE("a replay's weights, versions and activations take what the simulator 
     compare(cut_model(as_its_builder_lists_it("gpt", kGpt),
                       {.schedule = schedule, .rank = {0}, .mini_batch = 16}));
   for (const plan::Recomputation& layers :
-       {plan::kRecomputeLayers, plan::Recomputation{plan::Recomputation::Of::layers, false, 1},
+       {plan::kRecomputeLayers, plan::Recomputation{plan::Recomputation::SegmentScope::layers, false, 1},
         plan::kRecomputeCore})
     compare("gpt", kGpt, {.rank = {0}, .mini_batch = 16, .recompute = layers});
   for (const char* layers : {"1", "3"}) {
@@ -147,11 +147,13 @@ CutModel alternating(std::uint64_t seed) {
     if (random.chance(0.3)) x = net.attention(layer + "attention", x, x, x, 4);
   }
   net.linear("head", x, 8);
-  Cut cut{.rank = {0}, .mini_batch = 16, .micro_batch = 8};
+  CutSetting cut{.rank = {0}, .mini_batch = 16, .micro_batch = 8};
   if (random.chance(0.5)) cut.rank = {0, 1};
   cut.tensor_parallel = random.chance(0.5) ? 2 : 4;
-  const plan::Recomputation again[] = {
-      {}, plan::kRecomputeStage, plan::kRecomputeLayers, {plan::Recomputation::Of::layers, false, 1}};
+  const plan::Recomputation again[] = {{},
+                                       plan::kRecomputeStage,
+                                       plan::kRecomputeLayers,
+                                       {plan::Recomputation::SegmentScope::layers, false, 1}};
   cut.recompute = again[random.between(0, 3)];
   CutModel out = cut_model(net.build(), cut);
   for (plan::Stage& stage : out.plan.stages)

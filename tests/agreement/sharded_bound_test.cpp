@@ -47,7 +47,7 @@ double simulated(const cost::Problem& problem, const plan::Plan& plan) {
 /// Empty if by the bound no plan of the family fits.
 std::optional<score::ProblemBounds> bounds(const cost::Problem& problem, PlanFamily family) {
   try {
-    return score::problem_bounds(problem, score::Reduction::closed_form, family);
+    return score::problem_bounds(problem, score::ReductionTiming::closed_form, family);
   } catch (const core::Infeasible&) {
     return std::nullopt;
   }
@@ -90,7 +90,7 @@ class AllPlans {
       CAPTURE(name(bounds_[f]->best().kind));
       CHECK(bounds_[f]->holds_for(plan).time.value() <= seconds);
     }
-    CHECK(score::least_iteration(problem_, plan, score::Reduction::closed_form).value() <= seconds);
+    CHECK(score::least_iteration(problem_, plan, score::ReductionTiming::closed_form).value() <= seconds);
     if (const auto bound = score::lower_bound(problem_, plan))
       CHECK(to_seconds(bound->time).value() <= seconds);
   }
@@ -133,9 +133,9 @@ std::size_t check_all_plans(std::uint64_t first, std::uint64_t last, std::size_t
 
 // Random plans.
 
-class Draw {
+class PlanDraw {
  public:
-  Draw(const cost::Problem& problem, std::uint64_t seed)
+  PlanDraw(const cost::Problem& problem, std::uint64_t seed)
       : problem_(problem), random_(seed), partitions_(support::all_partitions(problem.graph.dag())) {}
 
   /// Any stages on any devices, divided in any way; nothing where the schedule or memory refuses them.
@@ -219,22 +219,22 @@ cluster::Cluster two_types(core::Random& random, core::Bytes memory) {
 }
 
 /// Plans, and how many of them divide operators.
-struct Tried {
+struct PlanTally {
   std::size_t plans = 0, divided = 0;
 };
 
-void check_plan(const cost::Problem& problem, const plan::Plan& plan, Tried& tried) {
+void check_plan(const cost::Problem& problem, const plan::Plan& plan, PlanTally& tried) {
   CAPTURE(plan.schedule);
   const double seconds = simulated(problem, plan);
   CHECK(score::bound_for(problem, plan).time.value() <= seconds);
-  CHECK(score::least_iteration(problem, plan, score::Reduction::closed_form).value() <= seconds);
+  CHECK(score::least_iteration(problem, plan, score::ReductionTiming::closed_form).value() <= seconds);
   if (const auto bound = score::lower_bound(problem, plan)) CHECK(to_seconds(bound->time).value() <= seconds);
   ++tried.plans;
   tried.divided += score::family_of(plan) == PlanFamily::tensor_parallel;
 }
 
-Tried check_random_plans(std::uint64_t first, std::uint64_t last) {
-  Tried tried;
+PlanTally check_random_plans(std::uint64_t first, std::uint64_t last) {
+  PlanTally tried;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     CAPTURE(seed);
     core::Random random(seed);
@@ -245,7 +245,7 @@ Tried check_random_plans(std::uint64_t first, std::uint64_t last) {
     const cost::CostModel* costs = &analytic;
     if (random.chance(0.5)) costs = &drawn.costs;
     const cost::Problem problem{drawn.graph, cluster, *costs, compressed(drawn, seed).training};
-    Draw draw(problem, seed);
+    PlanDraw draw(problem, seed);
     for (int i = 0; i < 20; ++i)
       if (const auto plan = draw.plan()) check_plan(problem, *plan, tried);
   }
@@ -259,7 +259,7 @@ TEST_CASE("no plan of a small problem beats the bound of its family, divided in 
 }
 
 TEST_CASE("no divided plan of any shape beats the bound, on two kinds of devices") {
-  const Tried tried = check_random_plans(1, 500);
+  const PlanTally tried = check_random_plans(1, 500);
   MESSAGE(tried.plans << " plans, " << tried.divided << " with tensor parallelism");
   CHECK(tried.divided > 500);
 }
@@ -292,7 +292,7 @@ TEST_CASE("no plan beats the bound where memory holds few samples, which is what
           CAPTURE(devices);
           CAPTURE(samples);
           const auto graph = row_that_keeps(keep);
-          std::vector<support::LaunchCosts::Pass> passes(8, {launch, 1});
+          std::vector<support::LaunchCosts::PassTime> passes(8, {launch, 1});
           if (keep == 1) passes.front() = {0, 10};  // no plan computes it again
           const support::LaunchCosts costs(passes);
           const auto cluster =

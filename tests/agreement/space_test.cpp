@@ -18,7 +18,7 @@ bool is_subset(const support::Partitions& part, const support::Partitions& whole
 }
 
 /// Bottlenecks in the space of graphpipe against those of a larger or another space, over micro-batch sizes.
-struct Loss {
+struct SpaceLoss {
   int compared = 0, worse = 0, better = 0;
   int no_plan = 0;  ///< the other space has a plan, this one has none
   double worst = 0, sum = 0;
@@ -114,7 +114,7 @@ TEST_CASE("the spaces contain each other as they should") {
 TEST_SUITE_BEGIN("slow");
 
 TEST_CASE("how much the space of graphpipe leaves out") {
-  Loss all[2], row[2], wider;  // [several sinks, one sink]
+  SpaceLoss all[2], row[2], wider;  // [several sinks, one sink]
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     const auto random = support::random_problem(seed);
     const auto own = support::own_space(random.problem());
@@ -128,7 +128,7 @@ TEST_CASE("how much the space of graphpipe leaves out") {
   MESSAGE("against spp, one sink: ", row[1].text());
   MESSAGE("against spp, several sinks: ", row[0].text());
   MESSAGE("against the space with rejoined runs: ", wider.text());
-  for (const Loss& loss : all) {
+  for (const SpaceLoss& loss : all) {
     CHECK(loss.better == 0);
     CHECK(loss.worse < loss.compared / 2);
     CHECK(loss.sum < 0.1 * loss.compared);

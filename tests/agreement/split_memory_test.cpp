@@ -20,7 +20,7 @@ using namespace penstock;
 namespace {
 
 /// Eight layers of GPT on four devices, `chunks` stages each, 12 micro-batches.
-struct Row {
+struct GptPipeline {
   graph::OpGraph graph = models::build("gpt", {{"layers", "8"}, {"sequence", "128"}, {"positions", "128"}});
   cluster::Cluster cluster =
       cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(4);
@@ -50,7 +50,7 @@ struct Row {
 }  // namespace
 
 TEST_CASE("memory that stages of a device hold in turn is counted before a plan is run") {
-  const Row row;
+  const GptPipeline row;
   const std::vector<std::int32_t> own = {0, 1, 2, 3}, loop = {0, 1, 2, 3, 0, 1, 2, 3},
                                   v = {0, 1, 2, 3, 3, 2, 1, 0};
   for (const auto& [schedule, ranks] :

@@ -21,7 +21,7 @@
 
 using namespace penstock;
 using plan::MemoryKind;
-using replay::test::Cut;
+using replay::test::CutSetting;
 
 namespace {
 
@@ -75,7 +75,7 @@ double divided_peak(const graph::OpGraph& graph, const std::vector<plan::Partiti
 }
 
 /// The replay makes room for messages as soon as it may: what the judge counts, not the simulator.
-void compare(const graph::OpGraph& graph, const Cut& cut) {
+void compare(const graph::OpGraph& graph, const CutSetting& cut) {
   const auto host = kernels::open_device("host", 1);
   const auto hollow = replay::test::hollow(*host);
   const auto c = replay::test::cut_model(graph, cut);
@@ -102,7 +102,7 @@ void compare(const graph::OpGraph& graph, const Cut& cut) {
 }
 
 /// [device] of a split schedule: memory at its fullest, by the simulator.
-std::vector<double> split_peaks(const std::string& model, const Given& given, const Cut& cut) {
+std::vector<double> split_peaks(const std::string& model, const Given& given, const CutSetting& cut) {
   const auto host = kernels::open_device("host", 1);
   const auto hollow = replay::test::hollow(*host);
   const auto c = replay::test::cut_model(models::build(model, given), cut);
@@ -121,13 +121,13 @@ std::vector<double> split_peaks(const std::string& model, const Given& given, co
   return out;
 }
 
-void compare(const std::string& model, const Given& given, const Cut& cut) {
+void compare(const std::string& model, const Given& given, const CutSetting& cut) {
   CAPTURE(model);
   CAPTURE(cut.rank.size());
   compare(models::build(model, given), cut);
 }
 
-Cut stages(std::vector<std::int32_t> rank) {
+CutSetting stages(std::vector<std::int32_t> rank) {
   return {.rank = std::move(rank), .mini_batch = 16, .micro_batch = 4};
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("a replay of split backward passes takes no more than the simulator co
                      {"vocabulary", "500"}, {"attention", "split"}, {"tied_head", "no"}};
   for (const char* schedule : {"zb_h1", "zb_h2"}) {
     CAPTURE(schedule);
-    const Cut cut{.schedule = schedule, .rank = {0}, .mini_batch = 32, .micro_batch = 4};
+    const CutSetting cut{.schedule = schedule, .rank = {0}, .mini_batch = 32, .micro_batch = 4};
     for (const double peak : {split_peaks("transformer", kLayers, cut)[0], split_peaks("gpt", gpt, cut)[0]}) {
       CHECK(peak <= 1);
       CHECK(peak > 0.89);

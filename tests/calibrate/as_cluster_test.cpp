@@ -34,15 +34,15 @@ TEST_CASE("GPUs wait for their launches, eager or in a graph, as measured; hosts
     const auto text = calibrate::cluster_yaml(calibration, 2, {0, 1e-9}, launching...);
     return cluster::parse_cluster(text, "two.yaml").type(DeviceId(0)).host().per_kernel.value();
   };
-  using calibrate::Launching;
+  using calibrate::LaunchMethod;
   CHECK(per_kernel() == support::near(3e-6));
-  CHECK(per_kernel(Launching::graph) == support::near(1.5e-6));
-  CHECK(per_kernel(Launching::free) == 0);
+  CHECK(per_kernel(LaunchMethod::graph) == support::near(1.5e-6));
+  CHECK(per_kernel(LaunchMethod::free) == 0);
   calibration.graph_launch.reset();
-  CHECK_THROWS_AS(per_kernel(Launching::graph), core::BadInput);
+  CHECK_THROWS_AS(per_kernel(LaunchMethod::graph), core::BadInput);
   calibration.identity.backend = "host";
   CHECK(per_kernel() == 0);
-  CHECK_THROWS_AS(per_kernel(Launching::graph), core::BadInput);
+  CHECK_THROWS_AS(per_kernel(LaunchMethod::graph), core::BadInput);
 }
 
 TEST_CASE("one device needs no link, and names are quoted") {

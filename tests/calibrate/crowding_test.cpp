@@ -24,8 +24,8 @@ namespace {
 constexpr core::Bytes kMemory(std::int64_t{1} << 26), kLittle(1 << 16);
 constexpr core::Bandwidth kCopy(2e10);
 
-struct Bench {
-  std::vector<calibrate::Rank> ranks =
+struct CrowdingBench {
+  std::vector<calibrate::RankBackend> ranks =
       calibrate::open_ranks(3, [] { return kernels::open_device("host", 1); });
   scripted::Clock clock;
   calibrate::LinkBench bench{ranks, clock, {.least = 1, .enough = core::Seconds(0), .noise = 1}, {}};
@@ -48,7 +48,7 @@ cost::CrowdingTest measured(const std::string& kernel, const std::string& beside
 }  // namespace
 
 TEST_CASE("a kernel is timed with and without neighbours, equally often") {
-  Bench b;
+  CrowdingBench b;
   for (const CrowdingCase& asked :
        {CrowdingCase{"addition", "addition", 2}, CrowdingCase{"product", "addition", 1},
         CrowdingCase{"addition", "product", 1}}) {
@@ -64,7 +64,7 @@ TEST_CASE("a kernel is timed with and without neighbours, equally often") {
 }
 
 TEST_CASE("an addition is at the memory all the time, a product for its three matrices") {
-  Bench b;
+  CrowdingBench b;
   CHECK(b.time({"addition", "product", 1}).memory_share == 1);
   const cost::CrowdingTest product = b.time({"product", "product", 1});
   const double moving = 3 * 1024. * 1024 * 4 / kCopy.value();
@@ -72,7 +72,7 @@ TEST_CASE("an addition is at the memory all the time, a product for its three ma
 }
 
 TEST_CASE("kernels without room are refused, additions become smaller") {
-  Bench b;
+  CrowdingBench b;
   CHECK_THROWS_AS(b.time({"product", "addition", 1}, kLittle), core::BadInput);
   CHECK(b.time({"addition", "addition", 1}, kLittle).memory_share == 1);
 }
@@ -91,7 +91,7 @@ TEST_CASE("simulations use products and additions, up to the measured number of 
   const std::vector<cost::CrowdingTest> tests = {
       measured("addition", "addition", 2, 3), measured("addition", "addition", 1, 2),
       measured("addition", "addition", 4, 9), measured("norm", "addition", 1, 5)};
-  const cost::Crowding rule = cost::crowding(tests);
+  const cost::CrowdingSlowdown rule = cost::crowding(tests);
   CHECK(rule.slowdown(1, 1, 1) == support::near(2));
   CHECK(rule.slowdown(1, 2, 2) == support::near(3));
   CHECK(rule.slowdown(1, 4, 4) == support::near(5));  // three were not measured: the line goes on
@@ -101,7 +101,7 @@ TEST_CASE("simulations use products and additions, up to the measured number of 
 
 TEST_CASE(
     "a survey measures crowding where it has neighbours, and launches in graphs where there are graphs") {
-  scripted::Script script;
+  scripted::DeviceScript script;
   scripted::Backend backend(script);
   scripted::Clock clock;
   const std::vector<calibrate::NamedModel> models;
@@ -111,10 +111,10 @@ TEST_CASE(
   const auto names = [&](bool neighbours, bool host) {
     request.neighbours = neighbours;
     request.host = host;
-    calibrate::Survey survey(request);
+    calibrate::DeviceSurvey survey(request);
     std::vector<std::string> out;
     for (const auto& jobs : {survey.ceilings(), survey.jobs({kCopy, core::FlopRate(1e12)})})
-      for (const calibrate::Job& job : jobs) out.push_back(job.name);
+      for (const calibrate::CalibrationJob& job : jobs) out.push_back(job.name);
     return out;
   };
   const auto has = [](const std::vector<std::string>& all, const char* name) {
@@ -127,7 +127,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a launch in a graph is its share of a thousand") {
-  scripted::Script script;
+  scripted::DeviceScript script;
   scripted::Backend backend(script);
   scripted::Clock clock;
   const auto stream = backend.make_stream();

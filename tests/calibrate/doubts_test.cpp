@@ -10,7 +10,7 @@ using core::Seconds;
 
 namespace {
 
-cost::Timing timing(double median, double low, double high) {
+cost::TimingSummary timing(double median, double low, double high) {
   return {Seconds(median), Seconds(low), Seconds(high), 10, Seconds(low), Seconds(high)};
 }
 
@@ -48,8 +48,8 @@ TEST_CASE("load, noise and predictions worse than a guess are reported, the wors
   c.identity.load = 4.36;
   c.kernels.push_back({{}, {}, {visited({1}), visited({1, 2})}});
   c.links.push_back({cost::LinkKind::peer_copy, 2, {message(1024, 1e-6)}, {}});
-  c.leave_one_out = {{graph::OpKind::linear, cost::Fold::samples_inside, 9, 0.1, 0.2},
-                     {graph::OpKind::norm, cost::Fold::shape_frontier, 9, 0.8, 6.29}};
+  c.leave_one_out = {{graph::OpKind::linear, cost::FoldKind::samples_inside, 9, 0.1, 0.2},
+                     {graph::OpKind::norm, cost::FoldKind::shape_frontier, 9, 0.8, 6.29}};
   const auto doubts = calibrate::doubts(c);
   REQUIRE(doubts.size() == 3);
   CHECK(doubts[0].starts_with("the load was 4.36"));

@@ -9,7 +9,7 @@
 #include "support/near.hpp"
 
 using namespace penstock;
-using scripted::Script;
+using scripted::DeviceScript;
 
 namespace {
 
@@ -24,11 +24,11 @@ graph::Operator embedding() {
 }  // namespace
 
 TEST_CASE("a pass is timed cold and back to back, with the library's choice") {
-  Script script;
+  DeviceScript script;
   scripted::Backend backend(script);
   scripted::Stream stream(script);
   scripted::Clock clock;
-  script.duration = [](const Script& s) { return s.cold ? 4e-3 : 3e-3; };
+  script.duration = [](const DeviceScript& s) { return s.cold ? 4e-3 : 3e-3; };
   calibrate::TimedKernel kernel(backend, stream, {}, 8, cluster::Precision::fp32);
   calibrate::Stopwatch stopwatch(stream, clock, {});
   const cost::KernelPoint point = kernel.time(graph::Pass::weight_gradient, stopwatch);

@@ -13,18 +13,18 @@ using core::Seconds;
 
 namespace {
 
-struct Piece {
+struct LinePiece {
   double latency, per_byte;
 };
 
 /// Sizes from 1 KiB on, doubled; the first `early` of them on one line, the others on the next; noise by
 /// seed.
-std::vector<cost::LinkPoint> points(Piece a, int early, Piece b, int count, double noise = 0,
+std::vector<cost::LinkPoint> points(LinePiece a, int early, LinePiece b, int count, double noise = 0,
                                     std::uint64_t seed = 1) {
   core::Random random(seed);
   std::vector<cost::LinkPoint> out;
   for (int i = 0; i < count; ++i) {
-    const Piece& piece = i < early ? a : b;
+    const LinePiece& piece = i < early ? a : b;
     const std::int64_t bytes = std::int64_t{1024} << i;
     const double exact = piece.latency + piece.per_byte * static_cast<double>(bytes);
     const Seconds time(exact * (1 + noise * (2 * random.unit() - 1)));
@@ -33,7 +33,7 @@ std::vector<cost::LinkPoint> points(Piece a, int early, Piece b, int count, doub
   return out;
 }
 
-std::vector<cost::LinkPoint> line(Piece a, int count, double noise = 0, std::uint64_t seed = 1) {
+std::vector<cost::LinkPoint> line(LinePiece a, int count, double noise = 0, std::uint64_t seed = 1) {
   return points(a, count, a, count, noise, seed);
 }
 

@@ -14,21 +14,21 @@ using cost::LinkKind;
 
 namespace {
 
-struct Bench {
-  std::vector<calibrate::Rank> ranks =
+struct LinksBench {
+  std::vector<calibrate::RankBackend> ranks =
       calibrate::open_ranks(2, [] { return kernels::open_device("host", 1); });
   scripted::Clock clock;
   calibrate::LinkBench bench{ranks, clock, {.least = 2, .enough = core::Seconds(0), .noise = 1}, {}};
 };
 
-bool timed(const cost::Timing& t) {
+bool timed(const cost::TimingSummary& t) {
   return t.count >= 2 && t.median.value() > 0 && t.low <= t.high;
 }
 
 }  // namespace
 
 TEST_CASE("every kind of link but broadcast is timed") {
-  Bench b;
+  LinksBench b;
   for (const LinkKind kind :
        {LinkKind::device_copy, LinkKind::host_to_device, LinkKind::device_to_host, LinkKind::peer_copy,
         LinkKind::all_reduce, LinkKind::all_gather, LinkKind::reduce_scatter}) {
@@ -41,9 +41,9 @@ TEST_CASE("every kind of link but broadcast is timed") {
 }
 
 TEST_CASE("where the devices have a library, it does the collectives") {
-  std::vector<calibrate::Rank> ranks =
-      calibrate::open_ranks(3, [] { return std::make_unique<replay::test::Guest>("guest"); });
-  auto& first = dynamic_cast<replay::test::Guest&>(*ranks[0].backend);
+  std::vector<calibrate::RankBackend> ranks =
+      calibrate::open_ranks(3, [] { return std::make_unique<replay::test::GuestDevice>("guest"); });
+  auto& first = dynamic_cast<replay::test::GuestDevice&>(*ranks[0].backend);
   replay::test::GuestLibrary library({&first, ranks[1].backend.get(), ranks[2].backend.get()});
   scripted::Clock clock;
   const calibrate::LinkBench bench{
@@ -57,19 +57,19 @@ TEST_CASE("where the devices have a library, it does the collectives") {
 }
 
 TEST_CASE("copies are timed singly and together, and beside a product") {
-  Bench b;
+  LinksBench b;
   const cost::SharingTest sharing = time_sharing(b.bench, core::Bytes(1 << 16));
   CHECK(timed(sharing.alone));
   CHECK(timed(sharing.together));
   const cost::OverlapTest overlap = time_overlap(b.bench, 16, core::Bytes(1 << 16), cluster::Precision::fp32);
-  for (const cost::Timing& t :
+  for (const cost::TimingSummary& t :
        {overlap.compute_alone, overlap.compute_with, overlap.copy_alone, overlap.copy_with})
     CHECK(timed(t));
 }
 
 TEST_CASE("Ctrl-C ends a transfer's timing") {
   const std::atomic<bool> stopped = true;
-  Bench b;
+  LinksBench b;
   b.bench.stop = core::StopToken(&stopped);
-  CHECK_THROWS_AS(time_link(b.bench, LinkKind::all_reduce, core::Bytes(1024)), core::Interrupted);
+  CHECK_THROWS_AS(time_link(b.bench, LinkKind::all_reduce, core::Bytes(1024)), core::InterruptedError);
 }

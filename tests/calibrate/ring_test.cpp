@@ -11,8 +11,8 @@
 #include "support/near.hpp"
 
 using namespace penstock;
-using calibrate::Ring;
-using calibrate::Team;
+using calibrate::ReductionRing;
+using calibrate::ThreadTeam;
 
 namespace {
 
@@ -21,7 +21,7 @@ std::unique_ptr<kernels::Backend> open_host() {
 }
 
 /// The sum over ranks of every part, number by number.
-std::vector<double> expected(Ring& ring, int ranks, int part, kernels::Backend& backend) {
+std::vector<double> expected(ReductionRing& ring, int ranks, int part, kernels::Backend& backend) {
   std::vector<double> sum(static_cast<std::size_t>(ring.input(0, part).count()));
   for (int rank = 0; rank < ranks; ++rank) {
     const auto values = read_values(backend, ring.input(rank, part));
@@ -40,9 +40,9 @@ void check_part(const std::vector<double>& sum, const std::vector<double>& got) 
 TEST_CASE("after an all-reduce every rank has the sum, and again after the next") {
   for (const int ranks : {2, 3, 5}) {
     CAPTURE(ranks);
-    Team team(ranks);
+    ThreadTeam team(ranks);
     auto opened = calibrate::open_ranks(ranks, open_host);
-    Ring ring(team, opened, core::Bytes(52));  // 13 numbers: no whole share of any but one
+    ReductionRing ring(team, opened, core::Bytes(52));  // 13 numbers: no whole share of any but one
     CHECK(ring.bytes().value() % (4 * ranks) == 0);
     CHECK(ring.bytes().value() >= 52);
     for (int round = 0; round < 2; ++round) {
@@ -58,9 +58,9 @@ TEST_CASE("after an all-reduce every rank has the sum, and again after the next"
 TEST_CASE(
     "reduce-scatter leaves each rank the sum of the part after its own, and all-gather hands it round") {
   const int ranks = 4;
-  Team team(ranks);
+  ThreadTeam team(ranks);
   auto opened = calibrate::open_ranks(ranks, open_host);
-  Ring ring(team, opened, core::Bytes(64));
+  ReductionRing ring(team, opened, core::Bytes(64));
   ring.reduce_scatter();
   for (int rank = 0; rank < ranks; ++rank) {
     const int part = (rank + 1) % ranks;
@@ -73,7 +73,7 @@ TEST_CASE(
 }
 
 TEST_CASE("all of a team work, and meet") {
-  Team team(3);
+  ThreadTeam team(3);
   std::atomic<int> before = 0, after = 0;
   std::atomic<bool> early = false;
   team.run([&](int) {
@@ -87,7 +87,7 @@ TEST_CASE("all of a team work, and meet") {
 }
 
 TEST_CASE("a failure on any rank reaches the caller, and the team goes on") {
-  Team team(3);
+  ThreadTeam team(3);
   for (const int failing : {0, 2})
     CHECK_THROWS_AS(team.run([&](int rank) {
       if (rank == failing) throw std::runtime_error("no");
@@ -101,7 +101,7 @@ TEST_CASE("a failure on any rank reaches the caller, and the team goes on") {
 TEST_CASE("background work is repeated, and over when its owner is") {
   std::atomic<int> runs = 0;
   {
-    const calibrate::Background work([&] { ++runs; });
+    const calibrate::BackgroundLoop work([&] { ++runs; });
     while (runs < 3) std::this_thread::yield();
   }
   const int at_end = runs;

@@ -3,14 +3,14 @@
 #include <doctest/doctest.h>
 
 using namespace penstock;
-using calibrate::Samples;
 using calibrate::SamplingRule;
+using calibrate::TimingSamples;
 
 namespace {
 
 /// How many timings it takes until it is enough; each takes `spent` and differs from 1 ms by up to `spread`.
 int needed(const SamplingRule& rule, double spent, double spread) {
-  Samples samples(rule);
+  TimingSamples samples(rule);
   int count = 0;
   while (!samples.enough()) {
     const double off = count % 2 == 0 ? spread : -spread;
@@ -40,7 +40,7 @@ TEST_CASE("a run too slow for ten timings ends at the cap") {
 TEST_CASE("times spent on what is thrown away count, and only so many are") {
   SamplingRule rule;
   rule.most_rejected = 3;
-  Samples samples(rule);
+  TimingSamples samples(rule);
   for (int i = 0; i < 3; ++i) CHECK(samples.reject(core::Seconds(7)));
   CHECK_FALSE(samples.reject(core::Seconds(7)));
   CHECK(samples.rejected() == 3);
@@ -51,7 +51,7 @@ TEST_CASE("times spent on what is thrown away count, and only so many are") {
 }
 
 TEST_CASE("a time too short to see is not zero") {
-  Samples samples({});
+  TimingSamples samples({});
   samples.add(core::Seconds(0), core::Seconds(0));
   CHECK(samples.timing().median.value() > 0);
 }

@@ -13,13 +13,13 @@ namespace scripted {
 using namespace penstock;
 
 /// Clock that events read, and the durations that move it.
-struct Script {
+struct DeviceScript {
   double now = 0;
   double eviction = 0.01;  ///< s
   bool cold = false;       ///< nothing has run since caches were evicted
   int runs = 0, evictions = 0;
   std::vector<int> bundles;  ///< numbers of copies
-  std::function<double(const Script&)> duration = [](const Script&) { return 1e-3; };
+  std::function<double(const DeviceScript&)> duration = [](const DeviceScript&) { return 1e-3; };
 
   void run() {
     now += duration(*this);
@@ -38,7 +38,7 @@ struct Event : kernels::Event {
 };
 
 struct Stream : kernels::Stream {
-  explicit Stream(Script& s) : script(s) {}
+  explicit Stream(DeviceScript& s) : script(s) {}
   std::unique_ptr<kernels::Event> record_event() override { return std::make_unique<Event>(script.now); }
   void wait(const kernels::Event&) override {}
   void synchronise() override {}
@@ -53,11 +53,11 @@ struct Stream : kernels::Stream {
       for (int i = 0; i < copies; ++i) body();
     };
   }
-  Script& script;
+  DeviceScript& script;
 };
 
 /// Shares of the full clock, one per question, the last for ever.
-struct Clock : calibrate::Clock {
+struct Clock : calibrate::DeviceClock {
   explicit Clock(std::deque<double> s = {}) : shares(std::move(s)) {}
   std::optional<double> share() override {
     if (shares.empty()) return std::nullopt;
@@ -78,12 +78,12 @@ struct Buffer : kernels::Buffer {
 
 /// Passes of a linear layer; records the passes that were run.
 struct Kernel : kernels::Kernel {
-  Kernel(Script& s, std::int64_t samples, std::int64_t in = 2, std::int64_t out = 3) : script(s) {
+  Kernel(DeviceScript& s, std::int64_t samples, std::int64_t in = 2, std::int64_t out = 3) : script(s) {
     operands.inputs = {{"x", {samples, in}}};
     operands.parameters = {{"weights", {out, in}}};
     operands.output = {"y", {samples, out}};
   }
-  const kernels::Slots& slots() const override { return operands; }
+  const kernels::KernelSlots& slots() const override { return operands; }
   bool has(graph::Pass) const override { return true; }
   void run(graph::Pass pass, const kernels::Operands&, kernels::Stream&) override {
     passes.push_back(pass);
@@ -91,24 +91,24 @@ struct Kernel : kernels::Kernel {
   }
   std::string algorithm(graph::Pass pass) const override { return "best " + std::string(name(pass)); }
   core::Bytes workspace(graph::Pass) const override { return core::Bytes(64); }
-  Script& script;
-  kernels::Slots operands;
+  DeviceScript& script;
+  kernels::KernelSlots operands;
   std::vector<graph::Pass> passes;
 };
 
-struct Update : kernels::Update {
-  explicit Update(Script& s) : script(s) {}
+struct Update : kernels::OptimizerStep {
+  explicit Update(DeviceScript& s) : script(s) {}
   const std::vector<kernels::Slot>& state() const override { return none; }
   void run(kernels::Buffer&, const kernels::Buffer&, const kernels::Buffer&,
            std::span<kernels::Buffer* const>, std::int64_t, kernels::Stream&) override {
     script.run();
   }
-  Script& script;
+  DeviceScript& script;
   std::vector<kernels::Slot> none;
 };
 
 struct Backend : kernels::Backend {
-  explicit Backend(Script& s) : script(s) {}
+  explicit Backend(DeviceScript& s) : script(s) {}
   std::string name() const override { return "script"; }
   std::vector<std::pair<std::string, std::string>> identity() const override {
     return {{"device", "script"}};
@@ -134,11 +134,11 @@ struct Backend : kernels::Backend {
     const auto& layer = as<graph::Linear>(op);
     return std::make_unique<Kernel>(script, samples, layer.in, layer.out);
   }
-  std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule&, std::int64_t,
-                                               kernels::Precision) override {
+  std::unique_ptr<kernels::OptimizerStep> make_update(const kernels::UpdateRule&, std::int64_t,
+                                                      kernels::Precision) override {
     return std::make_unique<Update>(script);
   }
-  Script& script;
+  DeviceScript& script;
 };
 
 }  // namespace scripted

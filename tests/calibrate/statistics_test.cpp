@@ -8,7 +8,7 @@ using namespace penstock;
 using calibrate::summarise;
 
 TEST_CASE("a summary does not depend on the order of its times") {
-  const cost::Timing t = summarise({3, 1, 2, 5, 4});
+  const cost::TimingSummary t = summarise({3, 1, 2, 5, 4});
   CHECK(t.median.value() == 3);
   CHECK(t.p10.value() == support::near(1.4));  // position 0.4
   CHECK(t.p90.value() == support::near(4.6));
@@ -18,6 +18,6 @@ TEST_CASE("a summary does not depend on the order of its times") {
 }
 
 TEST_CASE("a single time is its own interval") {
-  const cost::Timing t = summarise({2.5});
+  const cost::TimingSummary t = summarise({2.5});
   for (const core::Seconds s : {t.median, t.p10, t.p90, t.low, t.high}) CHECK(s.value() == 2.5);
 }

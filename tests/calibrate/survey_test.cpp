@@ -14,10 +14,10 @@
 #include "support/near.hpp"
 
 using namespace penstock;
+using calibrate::DeviceSurvey;
+using calibrate::JobOutcome;
 using calibrate::NamedModel;
-using calibrate::Outcome;
-using calibrate::Survey;
-using scripted::Script;
+using scripted::DeviceScript;
 
 namespace {
 
@@ -30,8 +30,8 @@ NamedModel three_layers() {
   return {"three", {}, net.build()};
 }
 
-struct Bench {
-  Script script;
+struct SurveyBench {
+  DeviceScript script;
   scripted::Backend backend{script};
   scripted::Clock clock;
   std::vector<NamedModel> models = {three_layers()};
@@ -50,16 +50,16 @@ struct Bench {
             .most_samples = 2,
             .stop = core::StopToken(&stopped)};
   }
-  calibrate::Watch watch() {
+  calibrate::JobCallbacks watch() {
     return {[this] { return core::Seconds(script.now); }, [](const cost::Calibration&) {},
-            [](const calibrate::Progress&) {}};
+            [](const calibrate::JobProgress&) {}};
   }
-  Outcome ceilings() {
-    Survey survey(request());
+  JobOutcome ceilings() {
+    DeviceSurvey survey(request());
     return run_jobs(survey.ceilings(), calibration, {}, watch(), core::StopToken(&stopped));
   }
-  Outcome measure(core::Bytes memory = core::Bytes(1 << 20)) {
-    Survey survey(request(memory));
+  JobOutcome measure(core::Bytes memory = core::Bytes(1 << 20)) {
+    DeviceSurvey survey(request(memory));
     return run_jobs(survey.jobs(calibrate::roofline(calibration, kFp32)), calibration, {}, watch(),
                     core::StopToken(&stopped));
   }
@@ -68,7 +68,7 @@ struct Bench {
 }  // namespace
 
 TEST_CASE("ceilings come first") {
-  Bench b;
+  SurveyBench b;
   CHECK(b.ceilings().measured == 5);
   // copies half the megabyte, read and written, in a millisecond; the largest product is 2 * 8192^3 FLOP
   CHECK(b.calibration.ceilings.copy.value() == support::near(2 * (1 << 19) / 1e-3));
@@ -81,9 +81,9 @@ TEST_CASE("ceilings come first") {
 
 // Training runs all of a but its input gradient, all of b and of c: 8 runs of a millisecond.
 TEST_CASE("a model is run whole, and its kernels' times are added up") {
-  Bench b;
+  SurveyBench b;
   b.ceilings();
-  const Outcome out = b.measure();
+  const JobOutcome out = b.measure();
   CHECK(out.refused.empty());
   REQUIRE(b.calibration.kernels.size() == 2);
   CHECK(b.calibration.kernels[0].points.size() == 6);  // three passes, one and two samples
@@ -95,7 +95,7 @@ TEST_CASE("a model is run whole, and its kernels' times are added up") {
 }
 
 TEST_CASE("the points of a kernel ascend, whatever the order they came in") {
-  Bench b;
+  SurveyBench b;
   b.ceilings();
   b.measure();
   const auto& points = b.calibration.kernels[0].points;
@@ -105,18 +105,18 @@ TEST_CASE("the points of a kernel ascend, whatever the order they came in") {
 }
 
 TEST_CASE("a measured point is not measured again") {
-  Bench b;
+  SurveyBench b;
   b.ceilings();
-  const Outcome first = b.measure(), second = b.measure();
+  const JobOutcome first = b.measure(), second = b.measure();
   CHECK(second.measured == 0);
   CHECK(second.known == first.measured);
 }
 
 TEST_CASE("Ctrl-C within a kernel keeps the passes that are done") {
-  Bench b;
+  SurveyBench b;
   b.ceilings();
   const int before = b.script.runs;
-  b.script.duration = [&](const Script& s) {
+  b.script.duration = [&](const DeviceScript& s) {
     if (s.runs > before + 60)
       b.stopped = true;  // forward takes 3 + 10 runs, cold and not; so does each gradient
     return 1e-3;
@@ -124,16 +124,16 @@ TEST_CASE("Ctrl-C within a kernel keeps the passes that are done") {
   CHECK(b.measure().interrupted);
   CHECK(b.calibration.kernels.at(0).points.size() == 2);
   b.stopped = false;
-  b.script.duration = [](const Script&) { return 1e-3; };
+  b.script.duration = [](const DeviceScript&) { return 1e-3; };
   CHECK_FALSE(b.measure().interrupted);
   CHECK(b.calibration.kernels[0].points.size() == 6);
 }
 
 TEST_CASE("a model larger than memory is refused, its kernels are not") {
-  Bench b;
+  SurveyBench b;
   b.ceilings();
   const core::Bytes needed = kernels::GraphRun::bytes(b.models[0].graph, 1);
-  const Outcome out = b.measure(needed - core::Bytes(1));
+  const JobOutcome out = b.measure(needed - core::Bytes(1));
   CHECK(b.calibration.models.empty());
   REQUIRE(out.refused.size() == 1);
   CHECK(out.refused[0].starts_with("model three: it takes "));
@@ -142,26 +142,26 @@ TEST_CASE("a model larger than memory is refused, its kernels are not") {
 }
 
 TEST_CASE("no sum is made while a kernel is missing") {
-  Bench b;
+  SurveyBench b;
   CHECK_FALSE(calibrate::kernel_sums(b.calibration, b.models[0].graph, 1, kFp32).has_value());
 }
 
 TEST_CASE("a kernel the device lacks is refused") {
-  Bench b;
+  SurveyBench b;
   models::Layers net("soft");
   net.softmax("s", net.linear("a", net.input("x", {8}), 8));
   b.models = {{"soft", {}, net.build()}};
   b.ceilings();
-  const Outcome out = b.measure();
+  const JobOutcome out = b.measure();
   CHECK(std::ranges::count(out.refused, "softmax s x 1: no softmax here") == 1);
 }
 
 TEST_CASE("messages above a megabyte wait for all kernels, and further rounds for them") {
-  Bench b;
+  SurveyBench b;
   b.rounds = 2;
-  Survey survey(b.request(core::Bytes(std::int64_t{1} << 30)));
+  DeviceSurvey survey(b.request(core::Bytes(std::int64_t{1} << 30)));
   std::vector<std::string> order;
-  for (const calibrate::Job& job : survey.jobs({core::Bandwidth(1e10), core::FlopRate(1e11)}))
+  for (const calibrate::CalibrationJob& job : survey.jobs({core::Bandwidth(1e10), core::FlopRate(1e11)}))
     order.push_back(job.name);
   const auto at = [&](const std::string& name) {
     const auto found = std::ranges::find(order, name);
@@ -177,22 +177,22 @@ TEST_CASE("messages above a megabyte wait for all kernels, and further rounds fo
 
 // The clock of the script is slow in every other run of a, until the machine calms down.
 TEST_CASE("only noisy measurements are repeated") {
-  Bench b;
+  SurveyBench b;
   b.ceilings();
-  b.script.duration = [](const Script& s) { return s.runs % 2 == 0 ? 1e-3 : 2e-3; };
+  b.script.duration = [](const DeviceScript& s) { return s.runs % 2 == 0 ? 1e-3 : 2e-3; };
   b.measure();
   const auto roofline = calibrate::roofline(b.calibration, kFp32);
-  Survey survey(b.request());
+  DeviceSurvey survey(b.request());
   CHECK_FALSE(survey.repeats(b.calibration, roofline).empty());
-  b.script.duration = [](const Script&) { return 1e-3; };
+  b.script.duration = [](const DeviceScript&) { return 1e-3; };
   for (int turn = 0; turn < 3; ++turn)
     run_jobs(survey.repeats(b.calibration, roofline), b.calibration, {}, b.watch(),
              core::StopToken(&b.stopped));
   CHECK(survey.repeats(b.calibration, roofline).empty());
-  Bench calm;
+  SurveyBench calm;
   calm.ceilings();
   calm.measure();
-  CHECK(Survey(calm.request()).repeats(calm.calibration, roofline).empty());
+  CHECK(DeviceSurvey(calm.request()).repeats(calm.calibration, roofline).empty());
 }
 
 TEST_CASE("a budget shortens timings as little as it has to") {
@@ -211,16 +211,16 @@ TEST_CASE("rounds divide what a point is owed") {
 }
 
 TEST_CASE("a round in which the machine is slow changes no median") {
-  Bench b;
+  SurveyBench b;
   b.ceilings();
   b.rounds = 1;
   b.measure();
   b.rounds = 2;
-  b.script.duration = [](const Script&) { return 5e-3; };
-  const Outcome second = b.measure();
+  b.script.duration = [](const DeviceScript&) { return 5e-3; };
+  const JobOutcome second = b.measure();
   CHECK(second.measured == 4);  // two kernels at one and two samples
   b.rounds = 3;
-  b.script.duration = [](const Script&) { return 1e-3; };
+  b.script.duration = [](const DeviceScript&) { return 1e-3; };
   b.measure();
   for (const cost::MeasuredKernel& kernel : b.calibration.kernels)
     for (const cost::KernelPoint& point : kernel.points) {
@@ -235,11 +235,11 @@ TEST_CASE("a round in which the machine is slow changes no median") {
 
 // Both kernels take 1 ms, then 3 ms in a second round: 2 ms in the mean, and the model runs 8 of them.
 TEST_CASE("sums of kernels follow from the points of further rounds") {
-  Bench b;
+  SurveyBench b;
   b.ceilings();
   b.measure();
   b.rounds = 2;
-  b.script.duration = [](const Script&) { return 3e-3; };
+  b.script.duration = [](const DeviceScript&) { return 3e-3; };
   b.measure();
   CHECK(b.calibration.models[0].cold_sum.value() == support::near(8e-3));
   calibrate::refresh_model_sums(b.calibration, b.models);

@@ -6,8 +6,8 @@
 #include "support/small_calibration.hpp"
 
 using namespace penstock;
-using calibrate::Recheck;
-using scripted::Script;
+using calibrate::KernelRecheck;
+using scripted::DeviceScript;
 
 namespace {
 
@@ -22,16 +22,16 @@ cost::Calibration measured(const std::vector<double>& times) {
   return out;
 }
 
-std::vector<double> before(const std::vector<Recheck>& points) {
+std::vector<double> before(const std::vector<KernelRecheck>& points) {
   std::vector<double> out;
-  for (const Recheck& point : points) out.push_back(point.before.median.value());
+  for (const KernelRecheck& point : points) out.push_back(point.before.median.value());
   return out;
 }
 
 /// Four points of a millisecond, timed again on a device that takes `seconds`.
-std::vector<Recheck> rechecked(double seconds) {
-  Script script;
-  script.duration = [=](const Script&) { return seconds; };
+std::vector<KernelRecheck> rechecked(double seconds) {
+  DeviceScript script;
+  script.duration = [=](const DeviceScript&) { return seconds; };
   scripted::Backend backend(script);
   scripted::Stream stream(script);
   scripted::Clock clock;
@@ -63,7 +63,7 @@ TEST_CASE("a device that is a tenth slower or faster has") {
 }
 
 TEST_CASE("a change that noise may explain is not off") {
-  Recheck point;
+  KernelRecheck point;
   point.before = support::timing(1e-3);
   point.now = support::timing(1.2e-3);
   CHECK(point.off());

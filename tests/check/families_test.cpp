@@ -15,7 +15,7 @@ using namespace penstock;
 namespace {
 
 /// It has no gap.
-void check_path(const sim::Explanation& explained) {
+void check_path(const sim::TimeExplanation& explained) {
   core::Picoseconds reached;
   for (const auto& entry : explained.path) {
     if (entry.start != reached) FAIL_CHECK("a gap at ", reached.value());
@@ -27,7 +27,7 @@ void check_path(const sim::Explanation& explained) {
 /// Devices of one node that do all they can to each other, by the seed.
 support::CrowdedCosts crowded(const support::RandomPlan& c, std::uint64_t seed) {
   core::Random random(seed);
-  cost::Crowding::Table table;
+  cost::CrowdingSlowdown::Table table;
   for (auto& row : table)
     for (auto& factors : row)
       for (int n = random.between(0, 3); n > 0; --n) factors.push_back(1 + 2 * random.unit());

@@ -19,8 +19,8 @@ using core::Bytes;
 using core::DeviceId;
 using core::OpId;
 using core::Picoseconds;
-using sim::Collective;
 using sim::NetworkModel;
+using sim::ReductionMethod;
 using support::shift;
 using support::span;
 using trace::Span;
@@ -32,7 +32,7 @@ constexpr std::int64_t kMillisecond = 1'000'000'000;  // ps
 
 /// A chain of one operator of 1 kB and 1 kB of weights per stage; F takes `seconds` per sample, B as long;
 /// cables of 1 kB/s.
-struct Scenario {
+struct PlantedScenario {
   graph::OpGraph graph;
   cluster::Cluster cluster;
   support::FixedCosts costs;
@@ -40,8 +40,9 @@ struct Scenario {
   schedule::Schedule order;
   sim::SimulationOptions options;
 
-  Scenario(const std::string& schedule, const std::vector<std::vector<std::size_t>>& devices,
-           const std::vector<double>& seconds, std::int64_t mini_batch, sim::SimulationOptions simulated = {})
+  PlantedScenario(const std::string& schedule, const std::vector<std::vector<std::size_t>>& devices,
+                  const std::vector<double>& seconds, std::int64_t mini_batch,
+                  sim::SimulationOptions simulated = {})
       : graph(chain(devices.size())),
         cluster(support::tiny_cluster(8, 1 << 30, 1000)),
         costs(seconds, seconds),
@@ -86,13 +87,13 @@ struct Scenario {
 }  // namespace
 
 TEST_CASE("a pass that takes another time than its operators is found") {
-  const Scenario scenario("1f1b", {{0}, {1}}, {1, 3}, 4);
+  const PlantedScenario scenario("1f1b", {{0}, {1}}, {1, 3}, 4);
   scenario.finds("device 0: pass 0 takes",
                  [](auto& t) { span(t, TaskKind::forward, 0).end -= Picoseconds(2); });
 }
 
 TEST_CASE("spans of devices and stages that do not exist, or have nothing to do, are found") {
-  const Scenario scenario("1f1b", {{0}, {1}}, {1, 3}, 4);
+  const PlantedScenario scenario("1f1b", {{0}, {1}}, {1, 3}, 4);
   const std::string text = "names a device or stage that does not exist";
   scenario.finds(text, [](auto& t) { span(t, TaskKind::forward, 0).device = DeviceId(8); });
   scenario.finds(text, [](auto& t) { span(t, TaskKind::forward, 0).stage = core::StageId(2); });
@@ -108,37 +109,37 @@ TEST_CASE("spans of devices and stages that do not exist, or have nothing to do,
 TEST_CASE("a transfer to a receiver without room is found") {
   // Stage 1 is slow, holds one micro-batch and has room for one more: the third waits for its first backward
   // pass. On the way back stage 0 is slow, and has room for two gradients.
-  Scenario ahead("1f1b", {{0}, {1}}, {1, 10}, 4);
+  PlantedScenario ahead("1f1b", {{0}, {1}}, {1, 10}, 4);
   ahead.plan.stages[0].in_flight = 4;
   ahead.order = schedule::plan_order(ahead.plan);
   ahead.finds("sent before its receiver has room",
               [](auto& t) { shift(span(t, TaskKind::transfer, 0, 2), -kMillisecond); });
-  Scenario back("gpipe", {{0}, {1}}, {10, 1}, 4);
+  PlantedScenario back("gpipe", {{0}, {1}}, {10, 1}, 4);
   back.finds("sent before its receiver has room",
              [](auto& t) { shift(span(t, TaskKind::transfer, 1, 3), -kMillisecond); });
 }
 
 TEST_CASE("bytes that links cannot have carried by then, or long before, are found") {
   // Two replicas send to device 2 at once, over its cable: each gets half of it.
-  const Scenario shared("1f1b", {{0, 1}, {2}}, {1, 1}, 8);
+  const PlantedScenario shared("1f1b", {{0, 1}, {2}}, {1, 1}, 8);
   shared.finds("arrives when its links have carried",
                [](auto& t) { span(t, TaskKind::transfer, 0).end -= Picoseconds(kMillisecond); });
-  const Scenario slow("1f1b", {{0}, {1}}, {1, 10}, 4);
+  const PlantedScenario slow("1f1b", {{0}, {1}}, {1, 10}, 4);
   slow.finds("ends late",
              [](auto& t) { span(t, TaskKind::transfer, 0, 1).end += Picoseconds(kMillisecond); });
 }
 
 TEST_CASE("two messages on one fifo link, and one that takes its time, are found") {
-  const Scenario scenario("1f1b", {{0, 1}, {2}}, {1, 1}, 8, {NetworkModel::fifo});
+  const PlantedScenario scenario("1f1b", {{0, 1}, {2}}, {1, 1}, 8, {NetworkModel::fifo});
   scenario.finds("carries two messages at once",
                  [](auto& t) { shift(span(t, TaskKind::transfer, 1), -kMillisecond); });
-  const Scenario slow("1f1b", {{0}, {1}}, {1, 10}, 4, {NetworkModel::fifo});
+  const PlantedScenario slow("1f1b", {{0}, {1}}, {1, 10}, 4, {NetworkModel::fifo});
   slow.finds("ps more than its route",
              [](auto& t) { span(t, TaskKind::transfer, 0, 1).end += Picoseconds(kMillisecond); });
 }
 
 TEST_CASE("faults of all-reduces that travel are found") {
-  const Scenario scenario("1f1b", {{0, 1, 2}}, {1}, 3, {NetworkModel::fair, sim::collective("ring")});
+  const PlantedScenario scenario("1f1b", {{0, 1, 2}}, {1}, 3, {NetworkModel::fair, sim::collective("ring")});
   scenario.finds("the all-reduces of stage 0 move", [](auto& t) {
     t.spans.erase(t.spans.begin() + (&span(t, TaskKind::all_reduce, 0) - t.spans.data()));
   });
@@ -158,7 +159,7 @@ TEST_CASE("faults of all-reduces that travel are found") {
 }
 
 TEST_CASE("faults of all-reduces in closed form are found") {
-  const Scenario scenario("1f1b", {{0, 1}}, {1}, 2);
+  const PlantedScenario scenario("1f1b", {{0, 1}}, {1}, 2);
   scenario.finds("all-reduce 0 of stage 0 is not one",
                  [](auto& t) { shift(span(t, TaskKind::all_reduce, 1), 1); });
   scenario.finds("all-reduce 0 of stage 0 takes", [](auto& t) {
@@ -167,10 +168,10 @@ TEST_CASE("faults of all-reduces in closed form are found") {
 }
 
 TEST_CASE("every mini-batch of a stream has its all-reduce, and its update in its place") {
-  const Scenario stream("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4,
-                        {NetworkModel::fair, sim::collective("ring")});
+  const PlantedScenario stream("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4,
+                               {NetworkModel::fair, sim::collective("ring")});
   stream.finds("a mini-batch of the steady part adds", [](auto& t) { t.iteration += Picoseconds(1); });
-  const Scenario closed("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4);
+  const PlantedScenario closed("pipedream", {{0, 1}, {2, 3}}, {1, 1}, 4);
   closed.finds("bytes of", [](auto& t) {
     t.spans.erase(t.spans.begin() + (&span(t, TaskKind::all_reduce, 0) - t.spans.data()));
   });
@@ -186,9 +187,9 @@ TEST_CASE("every mini-batch of a stream has its all-reduce, and its update in it
 
 TEST_CASE("an early bucket may be reduced while the last pass runs, not before its own gradients are there") {
   // Two operators with a bucket each: the backward pass takes 2 s, the first bucket is there after one.
-  Scenario scenario("1f1b", {{0, 1}}, {1}, 2, {NetworkModel::fair, sim::collective("ring")});
+  PlantedScenario scenario("1f1b", {{0, 1}}, {1}, 2, {NetworkModel::fair, sim::collective("ring")});
   scenario.plan.training.bucket = Bytes(1);
-  scenario.graph = Scenario::chain(2);
+  scenario.graph = PlantedScenario::chain(2);
   scenario.costs = support::FixedCosts::uniform(2, 1, 1);
   scenario.plan.stages[0].operators = {OpId(0), OpId(1)};
   scenario.finds("reduces gradients that are still computed",
@@ -201,7 +202,7 @@ TEST_CASE("an early bucket may be reduced while the last pass runs, not before i
 }
 
 TEST_CASE("orders that compute with what is not there are found") {
-  Scenario scenario("1f1b", {{0}}, {1}, 1);
+  PlantedScenario scenario("1f1b", {{0}}, {1}, 1);
   using schedule::ActionKind;
   const auto with = [&](std::vector<ActionKind> passes) {
     scenario.order.ranks[0].clear();
@@ -231,7 +232,7 @@ TEST_CASE("orders that compute with what is not there are found") {
 }
 
 TEST_CASE("a pause within a pair is found") {
-  const Scenario scenario("dualpipev", {{0}, {1}, {1}, {0}}, {1, 1, 1, 1}, 6);
+  const PlantedScenario scenario("dualpipev", {{0}, {1}, {1}, {0}}, {1, 1, 1, 1}, 6);
   scenario.finds("pauses within the pair", [&](auto& t) {
     // Device 0's first pair: its backward begins a picosecond late, and is as much shorter.
     int position = 0;
@@ -247,7 +248,7 @@ TEST_CASE("a pause within a pair is found") {
 TEST_CASE("leaving a barrier early is found") {
   // A barrier after all forwards, kept, and one that no device has kept. Device 0 comes to it when it has
   // done everything, and device 1 begins behind it.
-  Scenario scenario("gpipe", {{0}, {1}}, {1, 5}, 2);
+  PlantedScenario scenario("gpipe", {{0}, {1}}, {1, 5}, 2);
   const schedule::Action barrier{schedule::ActionKind::barrier};
   const auto with = [&](std::ptrdiff_t first, std::ptrdiff_t second) {
     schedule::Schedule order = scenario.order;
@@ -264,7 +265,7 @@ TEST_CASE("leaving a barrier early is found") {
 }
 
 TEST_CASE("memory that passes and messages do not explain is found") {
-  const Scenario scenario("1f1b", {{0}, {1}}, {1, 3}, 4);
+  const PlantedScenario scenario("1f1b", {{0}, {1}}, {1, 3}, 4);
   const std::string text = "memory is not what passes and messages hold";
   scenario.finds(text, [](auto& t) { t.devices[1].memory[1].buffers += Bytes(1); });
   scenario.finds(text, [](auto& t) { t.devices[0].memory[0].activations += Bytes(1); });

@@ -12,7 +12,7 @@ using cluster::CollectiveKind;
 using cluster::CollectiveTimes;
 using core::Bytes;
 using support::near;
-using Reach = CollectiveTimes::Reach;
+using Reach = CollectiveTimes::LookupReach;
 
 namespace {
 

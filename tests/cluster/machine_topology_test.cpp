@@ -21,8 +21,8 @@ using core::DeviceId;
 
 namespace {
 
-const cluster::Rented& device(const std::string& name) {
-  return *std::ranges::find(cluster::rented(), name, &cluster::Rented::name);
+const cluster::RentedGpu& device(const std::string& name) {
+  return *std::ranges::find(cluster::rented(), name, &cluster::RentedGpu::name);
 }
 
 Cluster built(const std::string& type, std::optional<MachineTopology> machine,

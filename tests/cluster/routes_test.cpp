@@ -14,7 +14,7 @@ using core::DeviceId;
 namespace {
 
 /// The slow twin: breadth first from each device over the whole network. Last link to each point; -1 none.
-std::vector<int> searched(const support::Network& network, std::size_t source) {
+std::vector<int> searched(const support::RandomNetwork& network, std::size_t source) {
   std::vector<int> last(network.points, -1);
   std::deque<std::size_t> frontier{source};
   while (!frontier.empty()) {
@@ -30,7 +30,8 @@ std::vector<int> searched(const support::Network& network, std::size_t source) {
   return last;
 }
 
-std::vector<std::size_t> searched_way(const support::Network& network, std::size_t from, std::size_t to) {
+std::vector<std::size_t> searched_way(const support::RandomNetwork& network, std::size_t from,
+                                      std::size_t to) {
   const std::vector<int> last = searched(network, from);
   std::vector<std::size_t> links;
   for (std::size_t p = to; p != from; p = network.links[links.back()].from)
@@ -40,7 +41,7 @@ std::vector<std::size_t> searched_way(const support::Network& network, std::size
 }
 
 /// The message of the first pair without a way; empty: all have one.
-std::string gap(const support::Network& network) {
+std::string gap(const support::RandomNetwork& network) {
   for (std::size_t a = 0; a < network.devices; ++a) {
     const std::vector<int> last = searched(network, a);
     for (std::size_t b = 0; b < network.devices; ++b)
@@ -50,7 +51,7 @@ std::string gap(const support::Network& network) {
   return "";
 }
 
-void agree(const support::Network& network) {
+void agree(const support::RandomNetwork& network) {
   const cluster::Cluster built = network.cluster();
   for (std::size_t a = 0; a < network.devices; ++a)
     for (std::size_t b = 0; b < network.devices; ++b)
@@ -69,7 +70,7 @@ TEST_CASE("routes equal a search of the whole network: trees, meshes, cables one
 
 TEST_CASE("routes equal a search on rails, where routes of similar devices differ only at their own nodes") {
   constexpr std::size_t kNodes = 120, kEach = 4, kDevices = kNodes * kEach;
-  support::Network network{.devices = kDevices, .points = kDevices + kNodes + kEach, .links = {}};
+  support::RandomNetwork network{.devices = kDevices, .points = kDevices + kNodes + kEach, .links = {}};
   for (std::size_t d = 0; d < kDevices; ++d)
     for (const std::size_t by : {kDevices + d / kEach, kDevices + kNodes + d % kEach}) {
       network.links.push_back({d, by, core::Bandwidth(1e9), core::Seconds(1e-6)});
@@ -82,7 +83,7 @@ TEST_CASE("routes equal a search on rails, where routes of similar devices diffe
 }
 
 TEST_CASE("routes equal a search over switches with more links than a byte can count") {
-  support::Network network{.devices = 260, .points = 263, .links = {}};
+  support::RandomNetwork network{.devices = 260, .points = 263, .links = {}};
   const auto cable = [&](std::size_t a, std::size_t b) {
     for (const auto& [from, to] : {std::pair{a, b}, {b, a}})
       network.links.push_back({from, to, core::Bandwidth(1e9), core::Seconds(1e-6)});
@@ -98,7 +99,7 @@ TEST_CASE("with links taken away, the first pair of devices without a way is nam
   core::Random random(6);
   int gaps = 0, whole = 0;
   for (int i = 0; i < 600; ++i) {
-    support::Network network = support::random_mesh(random);
+    support::RandomNetwork network = support::random_mesh(random);
     for (int taken = 0; taken < 3 && !network.links.empty(); ++taken)
       network.links.erase(network.links.begin() +
                           random.between(0, static_cast<int>(network.links.size()) - 1));

@@ -9,7 +9,7 @@
 #include "support/near.hpp"
 
 using namespace penstock;
-using cluster::Runtime;
+using cluster::FrameworkRuntime;
 using core::Seconds;
 using support::near;
 
@@ -42,7 +42,7 @@ TEST_CASE("each runtime of the list has its own name, a description and the sour
   CHECK_FALSE(cluster::runtime("torchtitan").fused_gates);
   CHECK(cluster::runtime("torchtitan").fused_norms);
   CHECK_FALSE(cluster::runtime("accelerate").fused_norms);
-  CHECK(cluster::runtime("legion_flexflow") == Runtime{.per_task = Seconds(50e-6)});
+  CHECK(cluster::runtime("legion_flexflow") == FrameworkRuntime{.per_task = Seconds(50e-6)});
 }
 
 TEST_CASE("frameworks on DTensor save gathered inputs whole, at any time of the host") {
@@ -57,8 +57,9 @@ TEST_CASE("frameworks on DTensor save gathered inputs whole, at any time of the 
 }
 
 TEST_CASE("a compiled framework fuses kernels and has no host times") {
-  CHECK(cluster::runtime("torchtitan+compiled") == Runtime{.memory = {.saves_gathered = true}});
-  CHECK(cluster::runtime("megatron+compiled") == Runtime{.memory = cluster::runtime("megatron").memory});
+  CHECK(cluster::runtime("torchtitan+compiled") == FrameworkRuntime{.memory = {.saves_gathered = true}});
+  CHECK(cluster::runtime("megatron+compiled") ==
+        FrameworkRuntime{.memory = cluster::runtime("megatron").memory});
   CHECK_THROWS_WITH_AS(
       cluster::runtime("legion_flexflow+compiled"),
       "'legion_flexflow+compiled' is no training framework, nor a time such as 5us/kernel or "
@@ -71,7 +72,7 @@ TEST_CASE("a time of one's own is per kernel or per task") {
   CHECK(cluster::runtime("5us/kernel").per_task == Seconds(0));
   CHECK(cluster::runtime("0.02ms/task").per_task.value() == near(20e-6));
   CHECK(cluster::runtime("0.02ms/task").per_kernel == Seconds(0));
-  CHECK(cluster::runtime("0us/task") == Runtime{});
+  CHECK(cluster::runtime("0us/task") == FrameworkRuntime{});
   for (const char* wrong : {"", "/task", "5/task", "5us", "5us/pass", "-1us/task", "2s/kernel", "nan/task"}) {
     CAPTURE(wrong);
     CHECK_THROWS_AS(cluster::runtime(wrong), core::BadInput);
@@ -85,7 +86,7 @@ TEST_CASE("a time of one's own is per kernel or per task") {
 
 TEST_CASE("a device type names its runtime, or how long its host takes for a launch, not both") {
   CHECK_FALSE(type_with("").runtime);
-  CHECK(type_with("runtime: none, ").runtime == Runtime{});
+  CHECK(type_with("runtime: none, ").runtime == FrameworkRuntime{});
   CHECK(type_with("runtime: legion_flexflow, ").runtime == cluster::runtime("legion_flexflow"));
   CHECK(type_with("runtime: 7us/task, ").runtime == cluster::runtime("7us/task"));
   CHECK(type_with("host_launch: 7us, ").runtime == cluster::runtime("7us/kernel"));

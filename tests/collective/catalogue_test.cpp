@@ -41,7 +41,7 @@ TEST_CASE("on cables of their own a closed form is the rounds of its messages, o
   const double route = cluster.route(group[0], group[1]).latency.value();
   const auto at = [&](const char* name) {
     return collective::algorithm(name)
-        .closed_form(cluster, group, collective::Passes::two, {})
+        .closed_form(cluster, group, collective::PassCount::two, {})
         .at(core::Bytes(5000));
   };
   CHECK(at("ring") == support::near(8 * (route + 1e-6)));

@@ -32,7 +32,7 @@ extern "C" int flock(int descriptor, int operation) noexcept {
 }
 
 TEST_CASE("one holder at a time, until it lets go") {
-  const support::Scratch scratch("file_lock_test");
+  const support::ScratchFolder scratch("file_lock_test");
   const std::string path = scratch.path("deep/lock");
   {
     const auto first = FileLock::take(path);
@@ -46,7 +46,7 @@ TEST_CASE("one holder at a time, until it lets go") {
 }
 
 TEST_CASE("a process that dies lets go") {
-  const support::Scratch scratch("file_lock_test");
+  const support::ScratchFolder scratch("file_lock_test");
   const std::string path = scratch.path("lock");
   int ready[2];
   REQUIRE(pipe(ready) == 0);
@@ -68,7 +68,7 @@ TEST_CASE("a process that dies lets go") {
 }
 
 TEST_CASE("a lock is none where its file was renamed or removed meanwhile") {
-  const support::Scratch scratch("file_lock_test");
+  const support::ScratchFolder scratch("file_lock_test");
   const std::string path = scratch.path("lock");
   meanwhile = [&] { std::filesystem::rename(path, path + ".old"); };
   CHECK_FALSE(FileLock::take(path));

@@ -34,7 +34,7 @@ TEST_CASE("a file appears whole, and a failed write leaves nothing behind") {
 }
 
 TEST_CASE("a file written in pieces appears when it is committed, not before") {
-  const support::Scratch scratch("files_test");
+  const support::ScratchFolder scratch("files_test");
   const std::string path = scratch.path("a.txt");
   const auto files = [&] { return std::distance(fs::directory_iterator(fs::path(path).parent_path()), {}); };
   {
@@ -54,7 +54,7 @@ TEST_CASE("a file written in pieces appears when it is committed, not before") {
 }
 
 TEST_CASE("a link stays a link: the file it leads to is written; a dangling one gives way to the file") {
-  const support::Scratch scratch("files_test");
+  const support::ScratchFolder scratch("files_test");
   const std::string file = scratch.path("a.txt"), link = scratch.path("link"), lost = scratch.path("lost");
   write_file(file, "old");
   fs::create_symlink(file, link);
@@ -67,7 +67,7 @@ TEST_CASE("a link stays a link: the file it leads to is written; a dangling one 
 }
 
 TEST_CASE("a pipe is written to, and stays a pipe") {
-  const support::Scratch scratch("files_test");
+  const support::ScratchFolder scratch("files_test");
   const std::string pipe = scratch.path("pipe");
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK);  // no side waits for the other
@@ -106,7 +106,7 @@ std::string other_file(const fs::path& folder, const std::string& known) {
 }  // namespace
 
 TEST_CASE("a file that is replaced hands on its mode; a new one has what the umask leaves") {
-  const support::Scratch scratch("files_test");
+  const support::ScratchFolder scratch("files_test");
   const std::string path = scratch.path("a.txt");
   const mode_t before = umask(0027);
   write_file(path, "one");
@@ -120,7 +120,7 @@ TEST_CASE("a file that is replaced hands on its mode; a new one has what the uma
 }
 
 TEST_CASE("temporary names differ, are short, and give way to no link") {
-  const support::Scratch scratch("files_test");
+  const support::ScratchFolder scratch("files_test");
   const std::string longest(255, 'n'), path = scratch.path(longest);
   const fs::path folder = fs::path(path).parent_path();
   std::string first;
@@ -137,7 +137,7 @@ TEST_CASE("temporary names differ, are short, and give way to no link") {
 }
 
 TEST_CASE("files of a killed writer are distinguished from those of live writers and of other programs") {
-  const support::Scratch scratch("files_test");
+  const support::ScratchFolder scratch("files_test");
   const fs::path folder = fs::path(scratch.path("x")).parent_path();
   int ready[2];
   REQUIRE(pipe(ready) == 0);
@@ -175,7 +175,7 @@ TEST_CASE("files of a killed writer are distinguished from those of live writers
 }
 
 TEST_CASE("a folder of one's own goes with all in it") {
-  const support::Scratch scratch("files_test");
+  const support::ScratchFolder scratch("files_test");
   std::string path;
   {
     const TemporaryFolder folder(scratch.path("deep/results"));
@@ -190,7 +190,7 @@ TEST_CASE("a folder of one's own goes with all in it") {
 }
 
 TEST_CASE("a file is read to its end, and refused when it has none") {
-  const support::Scratch scratch("files_test");
+  const support::ScratchFolder scratch("files_test");
   const std::string path = scratch.path("a.txt"), text(200'000, 'x');
   constexpr std::size_t kMost = std::size_t{1} << 20;
   write_file(path, text);
@@ -216,7 +216,7 @@ TEST_CASE("a file is read to its end, and refused when it has none") {
 }
 
 TEST_CASE("a pipe without a writer is refused, not waited for; a slow writer's is read to its end") {
-  const support::Scratch scratch("files_test");
+  const support::ScratchFolder scratch("files_test");
   const std::string pipe = scratch.path("pipe");
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   CHECK(why_unreadable(pipe, kLargestFile) ==
@@ -232,7 +232,7 @@ TEST_CASE("a pipe without a writer is refused, not waited for; a slow writer's i
 }
 
 TEST_CASE("a failed write reports the reason") {
-  const support::Scratch scratch("files_test");
+  const support::ScratchFolder scratch("files_test");
   write_file(scratch.path("file"), "");
   const auto fault = [](const std::string& path) -> std::string {
     try {

@@ -13,12 +13,12 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Changes the current folder until it is destroyed.
-class Standing {
+class FolderChange {
  public:
-  explicit Standing(const std::string& folder) : before_(fs::current_path()) { fs::current_path(folder); }
-  ~Standing() { fs::current_path(before_); }
-  Standing(const Standing&) = delete;
-  Standing& operator=(const Standing&) = delete;
+  explicit FolderChange(const std::string& folder) : before_(fs::current_path()) { fs::current_path(folder); }
+  ~FolderChange() { fs::current_path(before_); }
+  FolderChange(const FolderChange&) = delete;
+  FolderChange& operator=(const FolderChange&) = delete;
 
  private:
   fs::path before_;
@@ -27,7 +27,7 @@ class Standing {
 }  // namespace
 
 TEST_CASE("a path in a file leads from the file's folder, or the nearest above that has it") {
-  const support::Scratch scratch("paths");
+  const support::ScratchFolder scratch("paths");
   const std::string file = scratch.path("a/b/plan.yaml");
   core::write_file(file, "");
   core::write_file(scratch.path("clusters/c.yaml"), "far");
@@ -44,15 +44,15 @@ TEST_CASE("a path in a file leads from the file's folder, or the nearest above t
 }
 
 TEST_CASE("a path written into a file is found again from it, from any current folder") {
-  const support::Scratch scratch("paths");
+  const support::ScratchFolder scratch("paths");
   core::write_file(scratch.path("here/c.yaml"), "mine");
   core::write_file(scratch.path("here/there/c.yaml"), "another");
-  const Standing standing(scratch.path("here"));
+  const FolderChange standing(scratch.path("here"));
   for (const char* file : {"plan.yaml", "out/deep/plan.yaml", "there/plan.yaml", "../beside/plan.yaml"}) {
     CAPTURE(file);
     const std::string name = core::path_for(file, "c.yaml");
     const std::string whole = fs::absolute(file).lexically_normal().string();
-    const Standing elsewhere(scratch.path("here/there"));
+    const FolderChange elsewhere(scratch.path("here/there"));
     CHECK(core::read_file(core::path_from(whole, name)) == "mine");
   }
   CHECK(core::path_for("plan.yaml", "c.yaml") == "c.yaml");

@@ -16,8 +16,8 @@ TEST_CASE("a flag interrupts, a deadline times out, and the flag goes first") {
   CHECK_THROWS_AS(late.check(), TimedOut);
   CHECK_FALSE(early.requested());
   flag = true;
-  CHECK_THROWS_AS(late.check(), Interrupted);
-  CHECK_THROWS_AS(early.check(), Interrupted);
+  CHECK_THROWS_AS(late.check(), InterruptedError);
+  CHECK_THROWS_AS(early.check(), InterruptedError);
 }
 
 TEST_CASE("full memory is a limit beside the deadline, and the flag goes first") {
@@ -31,7 +31,7 @@ TEST_CASE("full memory is a limit beside the deadline, and the flag goes first")
   CHECK_THROWS_AS(token.give_up(), MemoryFull);
   CHECK_THROWS_AS(StopToken().within(Seconds(0)).give_up(), TimedOut);
   flag = true;
-  CHECK_THROWS_AS(token.check(), Interrupted);
+  CHECK_THROWS_AS(token.check(), InterruptedError);
 }
 
 TEST_CASE("the earlier of two deadlines counts") {
@@ -58,5 +58,5 @@ TEST_CASE("a user who is content with the best so far is a limit with the exit c
   CHECK_FALSE(token.without_limits().requested());
   flag = true;
   CHECK(token.without_limits().interrupted());
-  CHECK_THROWS_AS(token.check(), Interrupted);
+  CHECK_THROWS_AS(token.check(), InterruptedError);
 }

@@ -15,7 +15,7 @@ using namespace penstock;
 using core::Bytes;
 using core::OpId;
 using cost::BackwardStep;
-using cost::Line;
+using cost::MemoryLine;
 using graph::OpKind;
 
 namespace {

@@ -56,18 +56,18 @@ Calibration layer() {
 
 TEST_CASE("a measured point is taken as it is, with its interval") {
   const auto hit = forward(layer(), one(OpKind::linear, kLayer, 1e9), 4);
-  CHECK(hit.origin == Origin::measured);
+  CHECK(hit.origin == TimeOrigin::measured);
   CHECK(hit.time.value() == 6e-3);
   CHECK(hit.low.value() == support::near(6e-3 * 0.99));
   CHECK(hit.high.value() == support::near(6e-3 * 1.01));
 }
 
 TEST_CASE("an operator with equal attributes that does less runs the same kernel, a part of one does not") {
-  CHECK(forward(layer(), one(OpKind::linear, kLayer, 0.5e9), 4).origin == Origin::measured);
+  CHECK(forward(layer(), one(OpKind::linear, kLayer, 0.5e9), 4).origin == TimeOrigin::measured);
   CHECK(forward(layer(), one(OpKind::linear, kLayer, 0.5e9), 4).time.value() == 6e-3);
   // One that does more than any that was measured: at the utilisation measured, 4 of 6 ms.
   const auto more = forward(layer(), one(OpKind::linear, kLayer, 2e9), 4);
-  CHECK(more.origin != Origin::measured);
+  CHECK(more.origin != TimeOrigin::measured);
   CHECK(more.time.value() == support::near(12e-3));
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("rows of a product count as samples") {
   // 4 samples of 2 rows are 8 rows: measured, 10 ms. 3 rows of one sample: halfway from 2 to 4.
   const Shape two = {{"rows", 2}, {"in", 100}, {"out", 50}}, three = {{"rows", 3}, {"in", 100}, {"out", 50}};
   const auto eight = forward(layer(), one(OpKind::linear, two, 2e9), 4);
-  CHECK(eight.origin == Origin::measured);
+  CHECK(eight.origin == TimeOrigin::measured);
   CHECK(eight.time.value() == 10e-3);
   CHECK(forward(layer(), one(OpKind::linear, three, 3e9), 1).time.value() == support::near(5e-3));
 }
@@ -91,11 +91,11 @@ TEST_CASE("between batch sizes time is linear, and as far off as points left out
   // 3 of 2..4 samples: halfway from 4 to 6 ms. Left out, 4 samples would be 4 + (10 - 4) / 3 = 6 ms: no error
   // at all.
   const auto exact = forward(layer(), one(OpKind::linear, kLayer, 1e9), 3);
-  CHECK(exact.origin == Origin::interpolated);
+  CHECK(exact.origin == TimeOrigin::interpolated);
   CHECK(exact.time.value() == support::near(5e-3));
   CHECK(exact.high.value() == support::near(5e-3 * 1.01));
   Calibration told = layer();
-  told.leave_one_out = {{OpKind::linear, Fold::samples_inside, 3, 0.1, 0.25}};
+  told.leave_one_out = {{OpKind::linear, FoldKind::samples_inside, 3, 0.1, 0.25}};
   const auto wide = forward(told, one(OpKind::linear, kLayer, 1e9), 3);
   CHECK(wide.high.value() == support::near(5e-3 * 1.01 * 1.25));
   CHECK(wide.low.value() == support::near(5e-3 * 0.99 / 1.25));
@@ -105,10 +105,10 @@ TEST_CASE("beyond the measured batch sizes utilisation is held") {
   // At 8 samples 8 of 10 ms are work: 80 %. 16 samples at 80 %: 20 ms. At 2 samples 50 %: one sample takes 2
   // ms.
   const auto more = forward(layer(), one(OpKind::linear, kLayer, 1e9), 16);
-  CHECK(more.origin == Origin::extrapolated);
+  CHECK(more.origin == TimeOrigin::extrapolated);
   CHECK(more.time.value() == support::near(20e-3));
   const auto fewer = forward(layer(), one(OpKind::linear, kLayer, 1e9), 1);
-  CHECK(fewer.origin == Origin::extrapolated);
+  CHECK(fewer.origin == TimeOrigin::extrapolated);
   CHECK(fewer.time.value() == support::near(2e-3));
 }
 
@@ -127,17 +127,17 @@ TEST_CASE("a shape between measured ones borrows their utilisation") {
   const auto both = of({kernel(OpKind::linear, kLayer, 1e9, {point(graph::Pass::forward, 2, 4e-3)}),
                         kernel(OpKind::linear, wide, 4e9, {point(graph::Pass::forward, 2, 32e-3)})});
   const auto borrowed = forward(both, one(OpKind::linear, asked, 2e9), 2);
-  CHECK(borrowed.origin == Origin::interpolated);
+  CHECK(borrowed.origin == TimeOrigin::interpolated);
   CHECK(borrowed.time.value() == support::near(4e-3 / std::sqrt(0.5 * 0.25)));
   // The wider one by itself does not enclose it.
   const auto alone = forward(of({both.kernels[1]}), one(OpKind::linear, asked, 2e9), 2);
-  CHECK(alone.origin == Origin::extrapolated);
+  CHECK(alone.origin == TimeOrigin::extrapolated);
   CHECK(alone.time.value() == support::near(4e-3 / 0.25));
   CHECK(alone.high.value() ==
         support::near(2 * alone.time.value()));  // no other shape to leave out: a factor of 2
   CHECK(alone.low.value() == support::near(alone.time.value() / 2));
   // Between the shapes, with more samples than either was measured with.
-  CHECK(forward(both, one(OpKind::linear, asked, 2e9), 3).origin == Origin::extrapolated);
+  CHECK(forward(both, one(OpKind::linear, asked, 2e9), 3).origin == TimeOrigin::extrapolated);
 }
 
 TEST_CASE("products borrow from like work, other kernels from like extents") {
@@ -174,9 +174,9 @@ TEST_CASE("between sequence lengths of attention the square root of time is line
       of({kernel(OpKind::attention, shape(128), 1e6, {point(graph::Pass::forward, 1, 1e-3)}),
           kernel(OpKind::attention, shape(384), 9e6, {point(graph::Pass::forward, 1, 9e-3)})});
   const auto middle = forward(measured, one(OpKind::attention, shape(256), 4e6), 1);
-  CHECK(middle.origin == Origin::interpolated);
+  CHECK(middle.origin == TimeOrigin::interpolated);
   CHECK(middle.time.value() == support::near(4e-3));
-  CHECK(forward(measured, one(OpKind::attention, shape(512), 16e6), 1).origin == Origin::extrapolated);
+  CHECK(forward(measured, one(OpKind::attention, shape(512), 16e6), 1).origin == TimeOrigin::extrapolated);
   Shape crossed = shape(256);
   crossed[1].second = 128;  // keys of another sequence: no self-attention, so the nearest shapes count
   CHECK(forward(measured, one(OpKind::attention, crossed, 2e6), 1).time.value() ==
@@ -186,19 +186,19 @@ TEST_CASE("between sequence lengths of attention the square root of time is line
 TEST_CASE("a kind, pass or number without measurement is analytic") {
   const auto graph = one(OpKind::norm, {{"elements", 100}}, 1e9);
   const auto unknown = forward(layer(), graph, 4);
-  CHECK(unknown.origin == Origin::analytic);
+  CHECK(unknown.origin == TimeOrigin::analytic);
   CHECK(unknown.time == AnalyticCosts().op_time(graph, core::OpId(0), kDevice, 4).forward);
   CHECK(unknown.high.value() == support::near(2 * unknown.time.value()));
   CHECK(forward(layer(), one(OpKind::linear, kLayer, 1e9, 2), 4).origin ==
-        Origin::analytic);  // two bytes: bf16
+        TimeOrigin::analytic);  // two bytes: bf16
   Calibration half = layer();
   half.kernels[0].key.precision = cluster::Precision::fp16;
-  CHECK(forward(half, one(OpKind::linear, kLayer, 1e9, 2), 4).origin == Origin::measured);
+  CHECK(forward(half, one(OpKind::linear, kLayer, 1e9, 2), 4).origin == TimeOrigin::measured);
   const auto whole =
       CalibratedCosts(layer()).estimate(one(OpKind::linear, kLayer, 1e9), core::OpId(0), kDevice, 4);
-  CHECK(whole[graph::Pass::input_gradient].origin == Origin::analytic);
-  CHECK(whole.origin() == Origin::measured);  // which takes no time, having no work
-  CHECK(CalibratedCosts(layer()).estimate(graph, core::OpId(0), kDevice, 4).origin() == Origin::analytic);
+  CHECK(whole[graph::Pass::input_gradient].origin == TimeOrigin::analytic);
+  CHECK(whole.origin() == TimeOrigin::measured);  // which takes no time, having no work
+  CHECK(CalibratedCosts(layer()).estimate(graph, core::OpId(0), kDevice, 4).origin() == TimeOrigin::analytic);
   CHECK(whole[graph::Pass::weight_gradient].time.value() == 0);  // it has no weights
 }
 
@@ -242,7 +242,7 @@ TEST_CASE("times lie between back to back and cold as whole models do") {
   calibration.models = {
       {"m", {}, 1, cluster::Precision::fp32, support::timing(0.7), core::Seconds(0.8), core::Seconds(0.6)}};
   const auto half = forward(calibration, graph, 4);
-  CHECK(half.origin == Origin::measured);
+  CHECK(half.origin == TimeOrigin::measured);
   CHECK(half.time.value() == support::near(4.5e-3));
   CHECK(half.low.value() == support::near(4.5e-3 * 0.99));
   CHECK(half.high.value() == support::near(4.5e-3 * 1.01));
@@ -342,10 +342,10 @@ TEST_CASE("scratch is the line through the smallest and the largest batch, above
       of({kernel(OpKind::linear, kLayer, 1e9,
                  {at(graph::Pass::input_gradient, 2, 120), at(graph::Pass::input_gradient, 4, 170),
                   at(graph::Pass::input_gradient, 8, 180), at(graph::Pass::weight_gradient, 2, 16)})}));
-  const Scratch known = costs.scratch(one(OpKind::linear, kLayer, 1e9), core::OpId(0));
-  CHECK(known.input_gradient == Line{core::Bytes(130), core::Bytes(10)});
-  CHECK(known.weight_gradient == Line{core::Bytes(0), core::Bytes(8)});
-  CHECK(known.handed == Line{});
+  const BackwardScratch known = costs.scratch(one(OpKind::linear, kLayer, 1e9), core::OpId(0));
+  CHECK(known.input_gradient == MemoryLine{core::Bytes(130), core::Bytes(10)});
+  CHECK(known.weight_gradient == MemoryLine{core::Bytes(0), core::Bytes(8)});
+  CHECK(known.handed == MemoryLine{});
   const Shape other = {{"queries", 3}, {"keys", 5}, {"hidden", 8}, {"heads", 2}};
   const auto attention = one(OpKind::attention, other, 1e9);
   CHECK(costs.scratch(attention, core::OpId(0)) == plain_scratch(attention, core::OpId(0)));
@@ -373,7 +373,7 @@ TEST_CASE("an update is two launches; what kernels move are tensors of all sampl
   builder.add(op);
   const auto graph = builder.build();
   // A second of computing, of which four samples' outputs and the weights move at 100 GB/s.
-  const Work work = work_of(graph, core::OpId(0), cluster::Precision::fp32);
+  const KernelWork work = work_of(graph, core::OpId(0), cluster::Precision::fp32);
   REQUIRE(work.weights == core::Bytes(20'000));
   CHECK(costs.memory_time(graph, core::OpId(0), kDevice, 4, {}).forward.value() ==
         support::near((4 * static_cast<double>(work.moved.value()) + 20'000) / 1e11));

@@ -272,7 +272,7 @@ TEST_CASE("a hierarchy waits for its slowest node, first or last") {
     const auto all = cost::all_reduce(c, devices(4)).algorithms;
     // Both passes of a ring of two over the slow link, and of one of two leaders.
     CHECK(std::ranges::any_of(
-        all, [](const cost::Affine& a) { return a.per_byte == support::near(1 / 1e8 + 1 / 2e9); }));
+        all, [](const cost::AffineTime& a) { return a.per_byte == support::near(1 / 1e8 + 1 / 2e9); }));
   }
 }
 
@@ -309,7 +309,8 @@ TEST_CASE("a measured all-to-all is looked up by what one rank sends") {
   for (const std::int64_t bytes : {1, 1'000'000}) rows.push_back({CollectiveKind::all_to_all, 4, bytes, 1.0});
   const auto known = support::tiny_cluster(4).measured_by(std::make_shared<cluster::CollectiveTimes>(rows));
   const cost::GroupTimes times(known, devices(4));
-  using Kind = layout::GroupCollective::Kind;
+  using TransferKind = layout::GroupCollective::TransferKind;
   // 8 MB of all ranks, 2 MB of each: at the rate of 1 MB in a second.
-  CHECK(times.time({Kind::all_to_all, core::OpId(0), Bytes(8'000'000)}, 1).value() == support::near(2));
+  CHECK(times.time({TransferKind::all_to_all, core::OpId(0), Bytes(8'000'000)}, 1).value() ==
+        support::near(2));
 }

@@ -183,7 +183,7 @@ OpId attention_in(const graph::OpGraph& graph) {
 /// Seconds of only ring attention's hops.
 cost::OpTime hops(const cost::Problem& problem, const plan::Stage& stage, std::int64_t samples) {
   return cost::ReplicaTimes(problem, stage, cost::OperatorSets{stage.operators},
-                            cost::ReplicaTimes::Waits::ring)
+                            cost::ReplicaTimes::CountedWaits::ring)
       .time(0, samples)
       .collectives;
 }
@@ -230,7 +230,7 @@ TEST_CASE("a tensor-parallel member's hops carry its part of keys and values") {
     ways[attention_in(g)] = how;
     Bytes most;
     for (const auto& c : cost::group_collectives(problem, local.get(), gathered, ways).forward)
-      if (c.among == layout::Among::context) most = std::max(most, c.bytes);
+      if (c.among == layout::GroupScope::context) most = std::max(most, c.bytes);
     return most;
   };
   CHECK(bytes(plan::Partition::whole) == Bytes(static_cast<std::int64_t>(kKeysValues)));

@@ -45,10 +45,10 @@ CalibratedCosts costs() {
   return CalibratedCosts(out);
 }
 
-double seconds(const Coverage& coverage, Origin origin) {
+double seconds(const OriginCoverage& coverage, TimeOrigin origin) {
   return coverage.seconds[static_cast<std::size_t>(origin)];
 }
-std::int64_t operators(const Coverage& coverage, Origin origin) {
+std::int64_t operators(const OriginCoverage& coverage, TimeOrigin origin) {
   return coverage.operators[static_cast<std::size_t>(origin)];
 }
 
@@ -56,16 +56,16 @@ std::int64_t operators(const Coverage& coverage, Origin origin) {
 
 TEST_CASE("operators count by their worst pass, time by pass") {
   // Two samples: a takes 4 ms forward, halfway, and 8 ms backward, beyond the one sample measured.
-  const Coverage two = coverage(costs(), model(), 2);
-  CHECK(seconds(two, Origin::interpolated) == support::near(4e-3));
-  CHECK(seconds(two, Origin::extrapolated) == support::near(8e-3));
-  CHECK(operators(two, Origin::extrapolated) == 1);
-  CHECK(operators(two, Origin::interpolated) == 0);
-  CHECK(operators(two, Origin::analytic) == 1);
-  const Coverage one = coverage(costs(), model(), 1);
-  CHECK(operators(one, Origin::measured) == 1);  // the input is no work
-  CHECK(one.time_share(Origin::measured) + one.time_share(Origin::analytic) == support::near(1));
-  CHECK(Coverage{}.time_share(Origin::measured) == 0);
+  const OriginCoverage two = coverage(costs(), model(), 2);
+  CHECK(seconds(two, TimeOrigin::interpolated) == support::near(4e-3));
+  CHECK(seconds(two, TimeOrigin::extrapolated) == support::near(8e-3));
+  CHECK(operators(two, TimeOrigin::extrapolated) == 1);
+  CHECK(operators(two, TimeOrigin::interpolated) == 0);
+  CHECK(operators(two, TimeOrigin::analytic) == 1);
+  const OriginCoverage one = coverage(costs(), model(), 1);
+  CHECK(operators(one, TimeOrigin::measured) == 1);  // the input is no work
+  CHECK(one.time_share(TimeOrigin::measured) + one.time_share(TimeOrigin::analytic) == support::near(1));
+  CHECK(OriginCoverage{}.time_share(TimeOrigin::measured) == 0);
 }
 
 TEST_CASE("a plan counts every micro-batch on every device") {
@@ -82,10 +82,10 @@ TEST_CASE("a plan counts every micro-batch on every device") {
   plan.stages[1].devices = {core::DeviceId(2)};
   for (plan::Stage& stage : plan.stages) stage.micro_batch = 2;
   const auto calibrated = costs();
-  const Coverage all = coverage(calibrated, graph, cluster, plan);
-  CHECK(seconds(all, Origin::measured) == support::near(4 * 6e-3));
+  const OriginCoverage all = coverage(calibrated, graph, cluster, plan);
+  CHECK(seconds(all, TimeOrigin::measured) == support::near(4 * 6e-3));
   const auto b = calibrated.estimate(graph, core::OpId(2), cluster.type(core::DeviceId(2)), 2);
-  CHECK(seconds(all, Origin::analytic) == support::near(2 * b.total().value()));
+  CHECK(seconds(all, TimeOrigin::analytic) == support::near(2 * b.total().value()));
 }
 
 TEST_CASE("gaps are shapes, the most time first") {

@@ -145,7 +145,7 @@ TEST_CASE("the source lists tables, slow-down, relatives and comparisons") {
 
 TEST_CASE("the curves state their sources and licences, and are small") {
   std::size_t bytes = 0;
-  for (const cost::Curves& curves : cost::built_in_curves()) {
+  for (const cost::DeviceCurves& curves : cost::built_in_curves()) {
     CHECK(curves.source.find("Apache-2.0") != std::string::npos);
     CHECK(!curves.slowdown_source.empty());
     bytes += cost::to_yaml(curves.tables).size();
@@ -156,7 +156,7 @@ TEST_CASE("the curves state their sources and licences, and are small") {
 
 TEST_CASE(
     "hosts of GPUs with curves or kernel tables launch kernels as Megatron-LM does, unless they state more") {
-  const cluster::Runtime usual = cluster::runtime("megatron"), none = cluster::runtime("none");
+  const cluster::FrameworkRuntime usual = cluster::runtime("megatron"), none = cluster::runtime("none");
   const auto completed = [](const cluster::Cluster& cluster, const cost::CostModel& costs) {
     return cost::measured_by(costs, cluster).types().front().runtime;
   };

@@ -9,25 +9,25 @@
 
 using namespace penstock;
 using core::Bytes;
-using cost::Envelope;
-using cost::Line;
+using cost::MemoryEnvelope;
+using cost::MemoryLine;
 
 namespace {
 
-Line line(std::int64_t fixed, std::int64_t each) {
+MemoryLine line(std::int64_t fixed, std::int64_t each) {
   return {Bytes(fixed), Bytes(each)};
 }
 
-Bytes most(const std::vector<Line>& lines, std::int64_t samples) {
+Bytes most(const std::vector<MemoryLine>& lines, std::int64_t samples) {
   Bytes out;
-  for (const Line& l : lines) out = std::max(out, l.at(samples));
+  for (const MemoryLine& l : lines) out = std::max(out, l.at(samples));
   return out;
 }
 
 }  // namespace
 
 TEST_CASE("an envelope keeps the lines that are the most somewhere") {
-  Envelope e;
+  MemoryEnvelope e;
   CHECK(e.at(7) == Bytes(0));
   e.raise(line(10, 1));
   e.raise(line(0, 3));  // 10 + n and 3 n meet at n = 5
@@ -47,8 +47,8 @@ TEST_CASE("random envelopes: the most of all lines, or a little more where there
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     CAPTURE(seed);
     core::Random random(seed);
-    Envelope e;
-    std::vector<Line> lines;
+    MemoryEnvelope e;
+    std::vector<MemoryLine> lines;
     const std::int64_t count = random.between(1, 40);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t each = random.between(0, 100);  // most of them near a curve, so that many count
@@ -60,6 +60,6 @@ TEST_CASE("random envelopes: the most of all lines, or a little more where there
       CHECK(e.at(n).value() <= 1.25 * most(lines, n).value());
       if (count <= 4) CHECK(e.at(n) == most(lines, n));
     }
-    CHECK(e.lines().size() <= Envelope::kLines);
+    CHECK(e.lines().size() <= MemoryEnvelope::kLines);
   }
 }

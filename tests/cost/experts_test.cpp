@@ -47,7 +47,7 @@ cost::TableCosts tables() {
     for (const std::int64_t n : {32, 512})
       for (const std::int64_t k : {32, 512})
         products.push_back({m, n, k, 2 * static_cast<double>(m * n * k) / kRate});
-  return {"NVIDIA V100", products, {}, cost::Streaming{core::Bandwidth(kMemory), core::Seconds(1e-6)}};
+  return {"NVIDIA V100", products, {}, cost::StreamingTime{core::Bandwidth(kMemory), core::Seconds(1e-6)}};
 }
 
 }  // namespace
@@ -224,7 +224,7 @@ TEST_CASE("a context group's device trades the copies of its own tokens") {
     const cost::LocalProblem local(problem, s);
     core::Bytes sum;
     for (const auto& c : cost::group_collectives(problem, local.get(), s, {}).forward)
-      if (c.among == layout::Among::experts) sum += c.bytes;
+      if (c.among == layout::GroupScope::experts) sum += c.bytes;
     return sum;
   };
   REQUIRE(traded(1) > core::Bytes(0));
@@ -246,7 +246,7 @@ TEST_CASE("buckets of a distributed optimizer: new weights of experts are gather
   REQUIRE(last.size() >= 2);
   const core::Bytes mixture = graph.parameter_bytes(experts_of(graph)),
                     all(graph.parameters() * graph.element_bytes());
-  const cost::Reduction &others = last[last.size() - 2], &experts = last.back();
+  const cost::GradientReduction &others = last[last.size() - 2], &experts = last.back();
   CHECK(others.all_gather);
   CHECK(others.bytes == all - mixture);
   CHECK(others.groups.front().size() == 4);

@@ -20,8 +20,8 @@
 using namespace penstock;
 using core::Bytes;
 using core::OpId;
-using layout::Among;
-using Kind = layout::GroupCollective::Kind;
+using layout::GroupScope;
+using TransferKind = layout::GroupCollective::TransferKind;
 
 namespace {
 
@@ -48,7 +48,7 @@ struct GroupBytes {
 GroupBytes sums_of(const std::vector<layout::GroupCollective>& pass) {
   GroupBytes out;
   for (const auto& each : pass)
-    (each.among == Among::tensor ? out.among_tensor : out.among_experts) += each.bytes.value();
+    (each.among == GroupScope::tensor ? out.among_tensor : out.among_experts) += each.bytes.value();
   return out;
 }
 
@@ -59,7 +59,7 @@ class FoldedCase {
         cluster(support::tiny_cluster(devices)),
         problem{graph, cluster, costs, {mini_batch}} {}
 
-  layout::Collectives collectives(const plan::Stage& stage) const {
+  layout::GroupCollectives collectives(const plan::Stage& stage) const {
     const cost::LocalProblem local(problem, stage);
     return cost::group_collectives(problem, local.get(), stage,
                                    cost::partitions(stage, layout::infer(local.get().graph, stage)));
@@ -172,7 +172,7 @@ TEST_CASE("one replica has no copies, but expert groups smaller than its tensor-
         2 * (others + kExperts / 4));
   // Both holders sum their gradients.
   const auto reductions = cost::reductions(c.problem, plan.stages[0], plan.stages[0].operators);
-  CHECK(std::ranges::any_of(reductions, [](const cost::Reduction& each) {
+  CHECK(std::ranges::any_of(reductions, [](const cost::GradientReduction& each) {
     return each.groups.size() == 2 && each.bytes.value() == kExperts / 2;
   }));
 }

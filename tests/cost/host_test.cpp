@@ -104,7 +104,7 @@ TEST_CASE("launches are counted by operator; only what is trained has gradients"
     for (std::size_t i = 0; i < graph.size(); ++i)
       if (graph.op(core::OpId(i)).name == name) return cost::launches(graph, core::OpId(i), 4);
     FAIL("no operator " << name);
-    return cost::Launches{};
+    return cost::LaunchCounts{};
   };
   CHECK(of("token.input").forward == 11);
   CHECK(of("position.input").forward == 1);

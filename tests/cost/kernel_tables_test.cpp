@@ -71,7 +71,7 @@ TEST_CASE("between measured points rates follow powers, beyond them the nearest"
 }
 
 TEST_CASE("a rate is marked as measured, interpolated or extrapolated") {
-  using cost::Origin;
+  using cost::TimeOrigin;
   cost::RateGrid grid;
   for (const double row : {2.0, 8.0})
     for (const double column : {4.0, 16.0})
@@ -80,14 +80,14 @@ TEST_CASE("a rate is marked as measured, interpolated or extrapolated") {
   const auto origin = [&](double row, double column, double along) {
     return grid.rate(row, column, along).origin;
   };
-  CHECK(origin(2, 4, 10) == Origin::measured);
-  CHECK(origin(8, 4, 3) == Origin::interpolated);
-  CHECK(origin(2, 5, 10) == Origin::interpolated);
-  CHECK(origin(4, 5, 3) == Origin::extrapolated);  // one of the four corners is missing
-  CHECK(origin(8, 16, 10) == Origin::extrapolated);
-  CHECK(origin(2, 4, 11) == Origin::extrapolated);
-  CHECK(origin(1, 4, 10) == Origin::extrapolated);
-  CHECK(origin(2, 17, 10) == Origin::extrapolated);
+  CHECK(origin(2, 4, 10) == TimeOrigin::measured);
+  CHECK(origin(8, 4, 3) == TimeOrigin::interpolated);
+  CHECK(origin(2, 5, 10) == TimeOrigin::interpolated);
+  CHECK(origin(4, 5, 3) == TimeOrigin::extrapolated);  // one of the four corners is missing
+  CHECK(origin(8, 16, 10) == TimeOrigin::extrapolated);
+  CHECK(origin(2, 4, 11) == TimeOrigin::extrapolated);
+  CHECK(origin(1, 4, 10) == TimeOrigin::extrapolated);
+  CHECK(origin(2, 17, 10) == TimeOrigin::extrapolated);
 }
 
 TEST_CASE("the slower of two measurements of one shape counts, in either order") {
@@ -187,16 +187,16 @@ TEST_CASE("a backward time that was measured counts, beside rows that have none"
 }
 
 TEST_CASE("every pass has its origin: tables where they have the shape, else the analytic model") {
-  using cost::Origin;
+  using cost::TimeOrigin;
   const TableCosts costs("NVIDIA V100", even_products(), {{1, 48, 3, 32, 1e-5}, {8, 48, 3, 32, 8e-5}});
   const auto on = [&](const char* attention, const char* op) {
     const auto graph = gpt(attention);
     return costs.estimate(graph, named(graph, op), kDevice, 4).origin();
   };
-  CHECK(on("flash", "layer0.dense1") == Origin::interpolated);
-  CHECK(on("flash", "layer0.attention") == Origin::interpolated);
-  CHECK(on("plain", "layer0.attention") == Origin::analytic);
-  CHECK(on("flash", "layer0.norm1") == Origin::analytic);
+  CHECK(on("flash", "layer0.dense1") == TimeOrigin::interpolated);
+  CHECK(on("flash", "layer0.attention") == TimeOrigin::interpolated);
+  CHECK(on("plain", "layer0.attention") == TimeOrigin::analytic);
+  CHECK(on("flash", "layer0.norm1") == TimeOrigin::analytic);
   CHECK(costs.measured_device().name == "v100");
   CHECK_THROWS_WITH(TableCosts("TPU", even_products(), {}).measured_device(),
                     "tables of TPU: no built-in cluster has such a device");
@@ -204,7 +204,7 @@ TEST_CASE("every pass has its origin: tables where they have the shape, else the
 
 TEST_CASE("kernels that only move bytes stream as they were measured to, where they were") {
   const TableCosts costs("NVIDIA V100", even_products(), {},
-                         cost::Streaming{core::Bandwidth(1e9), core::Seconds(1e-3)});
+                         cost::StreamingTime{core::Bandwidth(1e9), core::Seconds(1e-3)});
   const auto graph = gpt("flash");
   const auto add = named(graph, "layer0.add1");
   // Two tensors of 48 x 96 numbers of two bytes read, one written, for each of 4 samples.
@@ -271,10 +271,10 @@ TEST_CASE("measured collectives are read back, and a tensor-parallel stage waits
   CHECK(time.input_gradient.value() == near(3 * count(asked.backward)));
   const auto coverage = cost::collective_coverage({graph, cluster, again, plan.training}, plan);
   // Two micro-batches, two devices; smaller than what was measured.
-  CHECK(coverage.seconds[static_cast<std::size_t>(cost::Origin::extrapolated)] ==
+  CHECK(coverage.seconds[static_cast<std::size_t>(cost::TimeOrigin::extrapolated)] ==
         near(2 * 2 * 3 * (count(asked.forward) + count(asked.backward))));
   CHECK(cost::collective_coverage({graph, bare, again, plan.training}, plan)
-            .time_share(cost::Origin::analytic) == 1);
+            .time_share(cost::TimeOrigin::analytic) == 1);
 }
 
 namespace {
@@ -336,7 +336,7 @@ TEST_CASE("frozen layers have no products for gradients of weights") {
 
 TEST_CASE("an optimizer's step streams weights, gradients and state") {
   const TableCosts costs("NVIDIA V100", even_products(), {},
-                         cost::Streaming{core::Bandwidth(1e9), core::Seconds(2e-6)});
+                         cost::StreamingTime{core::Bandwidth(1e9), core::Seconds(2e-6)});
   const auto step = [&](plan::Optimizer optimizer) {
     return costs.step_time(core::Bytes(1000), {8, optimizer}, kDevice).value();
   };

@@ -19,7 +19,7 @@ MeasuredKernel layer(std::int64_t out, double flops, std::vector<KernelPoint> po
           std::move(points)};
 }
 
-const LeaveOneOutRow* row(const std::vector<LeaveOneOutRow>& rows, Fold fold) {
+const LeaveOneOutRow* row(const std::vector<LeaveOneOutRow>& rows, FoldKind fold) {
   for (const LeaveOneOutRow& one : rows)
     if (one.fold == fold) return &one;
   return nullptr;
@@ -37,7 +37,7 @@ TEST_CASE("points of one shape, each predicted from the others") {
                               {point(graph::Pass::forward, 1, 2e-3), point(graph::Pass::forward, 2, 3e-3),
                                point(graph::Pass::forward, 4, 8e-3)})}));
   REQUIRE(rows.size() == 2);  // no second shape, so no shape can do without its own
-  const auto *inside = row(rows, Fold::samples_inside), *frontier = row(rows, Fold::samples_frontier);
+  const auto *inside = row(rows, FoldKind::samples_inside), *frontier = row(rows, FoldKind::samples_frontier);
   REQUIRE(inside);
   REQUIRE(frontier);
   CHECK(inside->count == 1);
@@ -55,10 +55,10 @@ TEST_CASE("whole shapes, each predicted from the others") {
                                       layer(32, 2e9, {point(graph::Pass::forward, 1, 8e-3)}),
                                       layer(64, 4e9, {point(graph::Pass::forward, 1, 8e-3)})}));
   REQUIRE(rows.size() == 2);  // single points have no batch size to spare
-  CHECK(row(rows, Fold::shape_inside)->count == 1);
-  CHECK(row(rows, Fold::shape_inside)->median == support::near(0.5));
-  CHECK(row(rows, Fold::shape_frontier)->count == 2);
-  CHECK(row(rows, Fold::shape_frontier)->median == support::near(0.741, 1e-3));
+  CHECK(row(rows, FoldKind::shape_inside)->count == 1);
+  CHECK(row(rows, FoldKind::shape_inside)->median == support::near(0.5));
+  CHECK(row(rows, FoldKind::shape_frontier)->count == 2);
+  CHECK(row(rows, FoldKind::shape_frontier)->median == support::near(0.741, 1e-3));
 }
 
 TEST_CASE("kernels of one utilisation are predicted without error") {
@@ -72,8 +72,8 @@ TEST_CASE("kernels of one utilisation are predicted without error") {
   const auto rows = leave_one_out(of(kernels));
   CHECK(rows.size() == kFolds);
   for (const LeaveOneOutRow& one : rows) CHECK(one.p90 < 1e-9);
-  CHECK(row(rows, Fold::samples_inside)->count == 30 * 5);
-  CHECK(row(rows, Fold::shape_frontier)->count == 2 * 7);
+  CHECK(row(rows, FoldKind::samples_inside)->count == 30 * 5);
+  CHECK(row(rows, FoldKind::shape_frontier)->count == 2 * 7);
 }
 
 TEST_CASE("without points the table is empty") {

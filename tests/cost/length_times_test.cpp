@@ -12,7 +12,7 @@
 #include "support/tiny.hpp"
 
 using namespace penstock;
-using layout::Fill;
+using layout::SampleFill;
 
 namespace {
 
@@ -32,7 +32,7 @@ plan::Stage all(const graph::OpGraph& graph, std::int64_t micro_batch) {
   return support::stage_of(0, graph.size(), 1, micro_batch);
 }
 
-cost::OpTime filled(const cost::Problem& problem, const plan::Stage& stage, const Fill& fill) {
+cost::OpTime filled(const cost::Problem& problem, const plan::Stage& stage, const SampleFill& fill) {
   cost::ShorterModels models(problem);
   return cost::LengthTimes(models, stage, {stage.operators}, {stage.micro_batch}).times(0, fill)[0].total();
 }

@@ -114,8 +114,8 @@ TEST_CASE("a profile whose time falls as the batch grows is refused; what scatte
 }
 
 TEST_CASE("beyond the largest size no time is below that of the largest size") {
-  const cost::Curve scattered{{1, 2}, {1e-3, 0.95e-3}};
+  const cost::TimeCurve scattered{{1, 2}, {1e-3, 0.95e-3}};
   for (const std::int64_t n : {2, 3, 10, 1000, 1'000'000}) CHECK(scattered.at(n, 0) == near(0.95e-3));
-  const cost::Curve rising{{1, 2}, {1e-3, 1.5e-3}};
+  const cost::TimeCurve rising{{1, 2}, {1e-3, 1.5e-3}};
   CHECK(rising.at(4, 0) == near(2.5e-3));
 }

@@ -80,16 +80,16 @@ TEST_CASE("profiled times have their origin") {
   const auto forward = [&](std::size_t op, std::int64_t n) {
     return profile.estimate(g, OpId(op), profile.measured_device(), n)[graph::Pass::forward];
   };
-  CHECK(forward(0, 4).origin == cost::Origin::measured);
+  CHECK(forward(0, 4).origin == cost::TimeOrigin::measured);
   CHECK(forward(0, 4).low == forward(0, 4).high);
   const auto between = forward(0, 6), below = forward(1, 1), above = forward(1, 4);
-  CHECK(between.origin == cost::Origin::interpolated);
+  CHECK(between.origin == cost::TimeOrigin::interpolated);
   CHECK(relative(between.low, 2e-3));
   CHECK(relative(between.high, 4e-3));
-  CHECK(below.origin == cost::Origin::extrapolated);
+  CHECK(below.origin == cost::TimeOrigin::extrapolated);
   CHECK(relative(below.low, 0.5e-3));
   CHECK(relative(below.high, 1e-3));
-  CHECK(above.origin == cost::Origin::extrapolated);
+  CHECK(above.origin == cost::TimeOrigin::extrapolated);
   CHECK(relative(above.low, 1e-3));
   CHECK(relative(above.high, 2e-3));
 }

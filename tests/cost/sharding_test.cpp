@@ -19,7 +19,7 @@ using layout::GroupCollective;
 using plan::Partition;
 using support::matrices;
 using support::stage;
-using Kind = GroupCollective::Kind;
+using TransferKind = GroupCollective::TransferKind;
 
 TEST_CASE("a group computes its parts at once and waits for its collectives") {
   const auto g = matrices(3);
@@ -123,7 +123,7 @@ TEST_CASE("layers that are computed again gather again, what is saved keeps what
   const auto layers = load(plan::kRecomputeLayers);
   CHECK(layers.saved == Bytes(500));                       // of l0.b, which l1.a gathers again
   CHECK(layers.activations == Bytes(2 * 500 + 2 * 1000));  // l1's, with l0.b and l1.a gathered
-  const auto first = load({plan::Recomputation::Of::layers, false, 1});
+  const auto first = load({plan::Recomputation::SegmentScope::layers, false, 1});
   CHECK(first.saved == Bytes(500 + 2 * 500 + 2 * 1000));
   CHECK(first.activations == Bytes(500 + 1000));  // l0's
 }
@@ -287,7 +287,7 @@ TEST_CASE("layers divided by tokens too: as many bytes sent, kept tensors in eve
 
   const auto bytes = [](const std::vector<GroupCollective>& list) {
     std::int64_t halves = 0;  // of a ring's all-reduce
-    for (const auto& c : list) halves += (c.kind == Kind::all_reduce ? 2 : 1) * c.bytes.value();
+    for (const auto& c : list) halves += (c.kind == TransferKind::all_reduce ? 2 : 1) * c.bytes.value();
     return halves;
   };
   const auto heads = layout::infer(graph, by_heads), tokens = layout::infer(graph, by_tokens);

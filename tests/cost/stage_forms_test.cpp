@@ -50,14 +50,14 @@ auto all_of(const cost::StageLoad& load) {
 }
 
 /// Costs of a stage that name no operators and devices; nothing of a stage that cannot be divided.
-struct Said {
+struct NamelessCosts {
   std::vector<decltype(all_of({}))> loads;  ///< by member
   std::vector<std::vector<double>> times;   ///< by replica: computing, collectives
   double exposed = 0;                       ///< s, of reductions
-  friend bool operator==(const Said&, const Said&) = default;
+  friend bool operator==(const NamelessCosts&, const NamelessCosts&) = default;
 };
-std::optional<Said> said_of(const cost::Problem& problem, const plan::Stage& stage) {
-  Said out;
+std::optional<NamelessCosts> said_of(const cost::Problem& problem, const plan::Stage& stage) {
+  NamelessCosts out;
   try {
     for (int m = 0; m < stage.tensor_parallel; ++m)
       out.loads.push_back(all_of(cost::stage_load(problem, stage, static_cast<std::size_t>(m))));
@@ -95,7 +95,7 @@ plan::Stage stage_of(const Operators& operators, const Devices& devices, core::R
                                        plan::kRecomputeStage,
                                        plan::kRecomputeLayers,
                                        plan::kRecomputeCore,
-                                       {plan::Recomputation::Of::layers, false, 1}};
+                                       {plan::Recomputation::SegmentScope::layers, false, 1}};
   out.recompute = again[random.between(0, 4)];
   out.micro_batch = 4 * size;
   if (random.between(0, 2) == 0) {

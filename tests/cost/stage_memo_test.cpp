@@ -65,7 +65,7 @@ TEST_CASE("random plans take and hold equally much with a memo of all of them an
       return sim::simulate_time(of, score::scheduled(of, plan), random.options);
     };
     const auto least = [&](const cost::Problem& of, const plan::Plan& plan) {
-      return score::least_iteration(of, plan, score::Reduction::closed_form);
+      return score::least_iteration(of, plan, score::ReductionTiming::closed_form);
     };
     for (int round = 0; round < 2; ++round)
       for (const plan::Plan* plan : {&random.plan, &std::as_const(other)}) {
@@ -83,7 +83,7 @@ TEST_CASE("random plans take and hold equally much with a memo of all of them an
 TEST_CASE("schedules that come again have the same order, those of other sizes and times their own") {
   const auto chain = support::tiny_graph(8, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}});
   const auto cluster = support::tiny_cluster(4);
-  const support::Thirds costs;
+  const support::ThirdsCosts costs;
   const cost::Problem problem{chain, cluster, costs, {12}};
   cost::StageMemo memo;
   cost::Problem remembering = problem;
@@ -163,9 +163,9 @@ TEST_CASE(
   CHECK(is_new([](plan::Stage& s) { s.operators.pop_back(); }));
   CHECK(is_new([](plan::Stage& s) { std::swap(s.devices[0], s.devices[1]); }));
   CHECK(is_new([](plan::Stage& s) { s.micro_batch = 300; }));
-  CHECK(is_new([](plan::Stage& s) { s.recompute.of = plan::Recomputation::Of::stage; }));
-  CHECK(is_new([](plan::Stage& s) { s.recompute = {plan::Recomputation::Of::stage, true, 0}; }));
-  CHECK(is_new([](plan::Stage& s) { s.recompute = {plan::Recomputation::Of::stage, false, 1}; }));
+  CHECK(is_new([](plan::Stage& s) { s.recompute.of = plan::Recomputation::SegmentScope::stage; }));
+  CHECK(is_new([](plan::Stage& s) { s.recompute = {plan::Recomputation::SegmentScope::stage, true, 0}; }));
+  CHECK(is_new([](plan::Stage& s) { s.recompute = {plan::Recomputation::SegmentScope::stage, false, 1}; }));
   CHECK(is_new([](plan::Stage& s) { s.tensor_parallel = 2; }));
   CHECK(is_new([](plan::Stage& s) { s.partition[core::OpId(1)] = plan::Partition::row; }));
   CHECK(is_new([](plan::Stage& s) { s.partition[core::OpId(1)] = plan::Partition::column; }));

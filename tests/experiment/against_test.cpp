@@ -164,7 +164,7 @@ TEST_CASE("a host constant is found again by the runs it was hidden in") {
   const auto found = experiment::against(runs, kCosts, options(), {});
   const auto& host = found.time;
   REQUIRE(host.constants.size() == 1);
-  CHECK(host.constants[0].what == experiment::Constant::host_launch);
+  CHECK(host.constants[0].what == experiment::ClusterConstant::host_launch);
   CHECK(host.constants[0].value == near(12.5e-6));
   CHECK(host.constants[0].runs == fitted);
   CHECK(host.constants[0].residual < 1e-6);
@@ -204,7 +204,7 @@ TEST_CASE("a slow-down of kernels is found again by the runs it was hidden in, h
   REQUIRE(fitted < 8);
   const auto& slowdown = found.time;
   REQUIRE(slowdown.constants.size() == 1);
-  CHECK(slowdown.constants[0].what == experiment::Constant::kernel_slowdown);
+  CHECK(slowdown.constants[0].what == experiment::ClusterConstant::kernel_slowdown);
   CHECK_FALSE(slowdown.constants[0].rejected);  // too few numbers for a host constant
   CHECK(slowdown.constants[0].value == near(1.375));
   CHECK(slowdown.constants[0].runs == fitted);
@@ -234,10 +234,10 @@ TEST_CASE("sets on one cluster have constants of their own, each of the kind tha
   const auto found = experiment::against(runs, kCosts, options(), {}).time;
   REQUIRE(found.constants.size() == 2);
   CHECK(found.constants[0].set == "eager");
-  CHECK(found.constants[0].what == experiment::Constant::host_launch);
+  CHECK(found.constants[0].what == experiment::ClusterConstant::host_launch);
   CHECK(found.constants[0].value == near(12.5e-6));
   CHECK(found.constants[1].set == "throttled");
-  CHECK(found.constants[1].what == experiment::Constant::kernel_slowdown);
+  CHECK(found.constants[1].what == experiment::ClusterConstant::kernel_slowdown);
   CHECK(found.constants[1].value == near(1.375));
   for (const auto& constant : found.constants) CHECK(constant.rejected.value() > constant.residual);
   for (const auto& p : found.predictions) CHECK(p.seconds == near(p.run->measured_s));
@@ -255,7 +255,7 @@ TEST_CASE("a set without chosen runs takes the slow-down of kernels on its clust
   const auto found = experiment::against(runs, kCosts, options(), {}).time;
   REQUIRE(found.constants.size() == 2);
   CHECK(found.constants[0].set == "few");
-  CHECK(found.constants[0].what == experiment::Constant::kernel_slowdown);
+  CHECK(found.constants[0].what == experiment::ClusterConstant::kernel_slowdown);
   CHECK(found.constants[0].of_others);
   CHECK(found.constants[0].value == near(1.375));
   CHECK(found.constants[0].runs == found.constants[1].runs);
@@ -300,7 +300,7 @@ TEST_CASE("memory beside the plan is found again by the runs it was hidden in") 
   const auto found = experiment::against(runs, kCosts, options(), {});
   const auto& memory = found.memory;
   REQUIRE(memory.constants.size() == 1);
-  CHECK(memory.constants[0].what == experiment::Constant::reserved_memory);
+  CHECK(memory.constants[0].what == experiment::ClusterConstant::reserved_memory);
   CHECK(memory.constants[0].value == near(2.25));
   for (const auto& p : memory.predictions) CHECK(p.gib == near(*p.run->measured_gib));
   CHECK(std::ssize(memory.predictions) == std::ranges::count_if(runs, std::not_fn(experiment::fitted_on)));

@@ -10,7 +10,7 @@ using namespace penstock;
 
 namespace {
 
-struct Case {
+struct PageCase {
   experiment::Cell cell{{"case_study", {{"layers", "1"}}},
                         {support::checkout("/experiments/clusters/p3_16xlarge.yaml"), 4},
                         {"spp"},
@@ -25,7 +25,7 @@ struct Case {
 }  // namespace
 
 TEST_CASE("a plan's page has its row, its drawings and what it is about") {
-  const Case one;
+  const PageCase one;
   const auto problem = one.problem();
   const experiment::AimedPlan found = experiment::search_for({}, problem, one.cell, {}, {});
   const report::Page page = experiment::plan_page(problem, found, {}, {.version = "9"});
@@ -38,7 +38,7 @@ TEST_CASE("a plan's page has its row, its drawings and what it is about") {
 }
 
 TEST_CASE("a plan's page lists its assumptions, and has the next best plans as rows") {
-  const Case one;
+  const PageCase one;
   const auto problem = one.problem();
   experiment::SearchSetting setting;
   setting.top = 3;
@@ -64,7 +64,7 @@ TEST_CASE("a plan's page lists its assumptions, and has the next best plans as r
 }
 
 TEST_CASE("pages warn of rows that break a limit, the next best plans' too") {
-  const Case one;
+  const PageCase one;
   const auto problem = one.problem();
   experiment::SearchSetting setting;
   setting.top = 2;
@@ -76,15 +76,15 @@ TEST_CASE("pages warn of rows that break a limit, the next best plans' too") {
   REQUIRE(page().warnings.size() == 1);
   CHECK(page().warnings[0].starts_with(*found.outcome.others[0].row.strategy + ": MFU 200.0 %"));
   CHECK(report::to_html(page()).find(page().warnings[0]) != std::string::npos);
-  experiment::Comparison comparison;
+  experiment::PlannerComparison comparison;
   comparison.rows = {found.outcome.others[0].row};
   CHECK(experiment::comparison_page(problem, comparison, {}, {.version = "9"}).warnings.size() == 1);
 }
 
 TEST_CASE("a comparison's page draws every plan, those for cost on the devices that they use") {
-  const Case one;
+  const PageCase one;
   const auto problem = one.problem();
-  for (const auto aim : {experiment::Aim::time, experiment::Aim::cost}) {
+  for (const auto aim : {experiment::SearchAim::time, experiment::SearchAim::cost}) {
     auto found = experiment::compare(problem, one.cell,
                                      experiment::planner_choices("spp,gpipe_equal,single_device", "planners"),
                                      {}, {}, {}, {.aim = aim});
@@ -97,7 +97,7 @@ TEST_CASE("a comparison's page draws every plan, those for cost on the devices t
       CHECK(page.cells[r].note.empty());
     }
     CHECK(page.winner.starts_with(found.rows.front().planner + " is first by cost: $") ==
-          (aim == experiment::Aim::cost));
+          (aim == experiment::SearchAim::cost));
     CHECK(page.summary.starts_with("No plan with a flush takes less than "));
   }
 }

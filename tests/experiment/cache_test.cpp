@@ -9,16 +9,16 @@
 #include "support/scratch.hpp"
 
 using namespace penstock;
-using experiment::Cache;
-using experiment::Entry;
+using experiment::CacheEntry;
+using experiment::CellCache;
 namespace fs = std::filesystem;
 
 namespace {
 
 const std::string kKey = "0123456789abcdef0123456789abcdef";
 
-Entry small_entry() {
-  Entry entry;
+CacheEntry small_entry() {
+  CacheEntry entry;
   entry.row.model = "mmt";
   entry.row.iteration_s = 0.1;
   entry.row.search_s = 1.0 / 3;
@@ -29,12 +29,12 @@ Entry small_entry() {
   return entry;
 }
 
-bool same(const Entry& a, const Entry& b) {
+bool same(const CacheEntry& a, const CacheEntry& b) {
   return report::to_record(a.row) == report::to_record(b.row) && a.plan == b.plan && a.trace == b.trace &&
          a.timeline == b.timeline;
 }
 
-void store(const Cache& cache, const Entry& entry) {
+void store(const CellCache& cache, const CacheEntry& entry) {
   auto claim = cache.claim(kKey);
   REQUIRE(claim);
   cache.store(std::move(*claim), entry);
@@ -65,8 +65,8 @@ TEST_CASE("a truncated or changed entry, or one of another key, is never used") 
 }
 
 TEST_CASE("a cell is claimed by one at a time, and no more once it is done") {
-  const support::Scratch scratch("cache_test");
-  const Cache one(scratch.path("c")), other(scratch.path("c"));
+  const support::ScratchFolder scratch("cache_test");
+  const CellCache one(scratch.path("c")), other(scratch.path("c"));
   {
     const auto claim = one.claim(kKey);
     REQUIRE(claim);
@@ -81,8 +81,8 @@ TEST_CASE("a cell is claimed by one at a time, and no more once it is done") {
 }
 
 TEST_CASE("claims that came to nothing are counted, half written entries too") {
-  const support::Scratch scratch("cache_test");
-  const Cache cache(scratch.path("c"));
+  const support::ScratchFolder scratch("cache_test");
+  const CellCache cache(scratch.path("c"));
   CHECK(cache.attempts(kKey) == 0);
   for (std::size_t attempt = 1; attempt <= 3; ++attempt) {
     CHECK(cache.claim(kKey));
@@ -95,8 +95,8 @@ TEST_CASE("claims that came to nothing are counted, half written entries too") {
 }
 
 TEST_CASE("a damaged entry is made again") {
-  const support::Scratch scratch("cache_test");
-  const Cache cache(scratch.path("c"));
+  const support::ScratchFolder scratch("cache_test");
+  const CellCache cache(scratch.path("c"));
   store(cache, small_entry());
   const std::string path = scratch.path("c/" + kKey + ".cell");
   fs::resize_file(path, fs::file_size(path) - 1);
@@ -106,8 +106,8 @@ TEST_CASE("a damaged entry is made again") {
 }
 
 TEST_CASE("search times are stored under the cell's name") {
-  const support::Scratch scratch("cache_test");
-  const Cache cache(scratch.path("c"));
+  const support::ScratchFolder scratch("cache_test");
+  const CellCache cache(scratch.path("c"));
   CHECK_FALSE(cache.seconds("mmt-summit-4-spp-64"));
   cache.remember("mmt-summit-4-spp-64", 1.5);
   CHECK(*cache.seconds("mmt-summit-4-spp-64") == 1.5);

@@ -26,7 +26,7 @@ std::vector<std::string> lines(const std::string& path) {
 
 TEST_CASE("committed studies of schedules are made again, byte for byte") {
   for (const std::string name : {"zero_bubble", "v_schedules", "schedule_families"}) {
-    const support::Scratch scratch("committed_test");
+    const support::ScratchFolder scratch("committed_test");
     const auto study = experiment::load_schedule_study(support::checkout("/experiments/" + name + ".yaml"));
     experiment::run(study, scratch.path("made"), {});
     for (const char* file : {"results.csv", "results.json", "table.txt", "claims.csv", "claims.json"}) {

@@ -15,14 +15,14 @@
 #include "support/near.hpp"
 
 using namespace penstock;
-using experiment::Aim;
-using experiment::Comparison;
+using experiment::PlannerComparison;
+using experiment::SearchAim;
 
 namespace {
 
 /// Planners on a small model, on four devices of a committed cluster.
-struct Case {
-  explicit Case(const char* cluster_name)
+struct CompareCase {
+  explicit CompareCase(const char* cluster_name)
       : cell{{"case_study", {{"layers", "1"}}},
              {support::checkout("/experiments/clusters/") + cluster_name + ".yaml", 4},
              {"spp"},
@@ -32,7 +32,8 @@ struct Case {
         cluster(experiment::load_cluster(cell.cluster)) {}
 
   cost::Problem problem() const { return {graph, cluster, costs, cell.training}; }
-  Comparison compared(const experiment::AimSetting& aim, const std::string& planners = kPlanners) const {
+  PlannerComparison compared(const experiment::AimSetting& aim,
+                             const std::string& planners = kPlanners) const {
     experiment::SearchSetting setting;
     setting.keep_trace = false;
     return experiment::compare(problem(), cell, experiment::planner_choices(planners, "planners"), setting,
@@ -55,7 +56,7 @@ struct Case {
 };
 
 /// The rows with a value, which come first, by rising value.
-void check_ranked(const Comparison& found, std::size_t with_plan) {
+void check_ranked(const PlannerComparison& found, std::size_t with_plan) {
   REQUIRE(found.rows.size() == 4);
   REQUIRE(found.reached.size() == 4);
   for (std::size_t r = 0; r < 4; ++r) {
@@ -65,7 +66,8 @@ void check_ranked(const Comparison& found, std::size_t with_plan) {
   }
 }
 
-void check_values(const Case& problem, const experiment::AimSetting& aim, const Comparison& found) {
+void check_values(const CompareCase& problem, const experiment::AimSetting& aim,
+                  const PlannerComparison& found) {
   for (std::size_t r = 0; r < found.rows.size(); ++r)
     if (found.reached[r]) CHECK(found.reached[r]->value == problem.reached(aim, found.rows[r].planner));
 }
@@ -77,11 +79,11 @@ bool has(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("p95: every planner searches for it, and is ranked by its result") {
-  const Case problem("summit");
+  const CompareCase problem("summit");
   const auto day = std::make_shared<const sim::Perturbation>(
       sim::load_perturbation(support::checkout("/experiments/imperfect/bad_day.yaml"), problem.cluster));
-  const experiment::AimSetting aim{Aim::p95, experiment::Seeds{day, 3, 5}};
-  const Comparison found = problem.compared(aim);
+  const experiment::AimSetting aim{SearchAim::p95, experiment::PerturbedSeeds{day, 3, 5}};
+  const PlannerComparison found = problem.compared(aim);
   check_ranked(found, 3);  // one operator is too few for exhaustive
   check_values(problem, aim, found);
   CHECK(found.rows.front().planner.starts_with("joint"));
@@ -89,19 +91,19 @@ TEST_CASE("p95: every planner searches for it, and is ranked by its result") {
 }
 
 TEST_CASE("cost: every planner may leave devices unused, and rows have the number of devices") {
-  const Case problem("p3_16xlarge");
-  const Comparison found = problem.compared({Aim::cost});
+  const CompareCase problem("p3_16xlarge");
+  const PlannerComparison found = problem.compared({SearchAim::cost});
   check_ranked(found, 3);
-  check_values(problem, {Aim::cost}, found);
+  check_values(problem, {SearchAim::cost}, found);
   CHECK(found.rows.front().devices < 4);
   CHECK(has(experiment::comparison_table(found), " per million on "));
 }
 
 TEST_CASE(
     "memory: joint searches for it, others have the memory of their fastest plan, too slow ones come last") {
-  const Case problem("summit");
-  const experiment::AimSetting aim{Aim::memory, {}, 0.05};
-  const Comparison found = problem.compared(aim);
+  const CompareCase problem("summit");
+  const experiment::AimSetting aim{SearchAim::memory, {}, 0.05};
+  const PlannerComparison found = problem.compared(aim);
   double fastest = 1e9;
   for (const auto& row : found.rows) fastest = std::min(fastest, row.iteration_s.value_or(fastest));
   bool slow_ones = false;
@@ -121,26 +123,26 @@ TEST_CASE(
 
 TEST_CASE(
     "memory: a plan without a flush sets no limit to those with one, and the only limit where none has") {
-  const Case problem("summit");
-  const experiment::AimSetting aim{Aim::memory, {}, 0.05};
-  const auto times = [](const Comparison& found) {
+  const CompareCase problem("summit");
+  const experiment::AimSetting aim{SearchAim::memory, {}, 0.05};
+  const auto times = [](const PlannerComparison& found) {
     std::map<std::string, double> out;
     for (const auto& row : found.rows) out[row.planner] = row.iteration_s.value();
     return out;
   };
-  const Comparison both = problem.compared(aim, "gpipe_equal,pipedream");
+  const PlannerComparison both = problem.compared(aim, "gpipe_equal,pipedream");
   REQUIRE(times(both).at("pipedream") * 1.05 < times(both).at("gpipe_equal"));
   for (const auto& reached : both.reached)
     CHECK(reached->most_s == support::near(times(both).at("gpipe_equal") * 1.05));
   CHECK(has(both.heading, "the fastest found with a flush ("));
-  const Comparison alone = problem.compared(aim, "pipedream");
+  const PlannerComparison alone = problem.compared(aim, "pipedream");
   CHECK(alone.reached.front()->most_s == support::near(times(alone).at("pipedream") * 1.05));
   CHECK(has(alone.heading, "the fastest found ("));
 }
 
 TEST_CASE("table, CSV, JSON and chart have the aim; for time none of them names it") {
-  const Case problem("p3_16xlarge");
-  const Comparison by_cost = problem.compared({Aim::cost}), by_time = problem.compared({});
+  const CompareCase problem("p3_16xlarge");
+  const PlannerComparison by_cost = problem.compared({SearchAim::cost}), by_time = problem.compared({});
   CHECK(has(experiment::comparison_table(by_cost), "aim: cost"));
   const std::string csv = experiment::comparison_csv(by_cost);
   CHECK(has(csv, ",status,aim,aim_value\n"));
@@ -160,8 +162,8 @@ TEST_CASE("table, CSV, JSON and chart have the aim; for time none of them names 
 }
 
 TEST_CASE("planners that found the same plan share a row on a screen, and no row elsewhere") {
-  const Case problem("summit");
-  const Comparison found = problem.compared({}, "data_parallel,gpipe_equal,spp,graphpipe");
+  const CompareCase problem("summit");
+  const PlannerComparison found = problem.compared({}, "data_parallel,gpipe_equal,spp,graphpipe");
   const auto same = [&](const std::string& a, const std::string& b) {
     return found.plans.at(a).schedule == found.plans.at(b).schedule &&
            found.plans.at(a).stages == found.plans.at(b).stages;
@@ -184,13 +186,13 @@ TEST_CASE("planners that found the same plan share a row on a screen, and no row
 }
 
 TEST_CASE("an aim that no planner can have is refused before any search") {
-  const Case problem("summit");  // without prices
-  CHECK_THROWS_AS(problem.compared({Aim::cost}), core::BadInput);
-  CHECK_THROWS_AS(problem.compared({Aim::p95}), core::BadInput);
+  const CompareCase problem("summit");  // without prices
+  CHECK_THROWS_AS(problem.compared({SearchAim::cost}), core::BadInput);
+  CHECK_THROWS_AS(problem.compared({SearchAim::p95}), core::BadInput);
 }
 
 TEST_CASE("an interrupted comparison does not wait for bounds") {
-  const Case one("p3_16xlarge");
+  const CompareCase one("p3_16xlarge");
   std::atomic<bool> stopped = false;
   experiment::CompareProgress progress;
   progress.ends = [&](const report::CellResult&, std::size_t, std::size_t) { stopped = true; };

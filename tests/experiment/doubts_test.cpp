@@ -47,7 +47,7 @@ TEST_CASE("twenty of many rows are named and the others counted; a comparison li
   REQUIRE(found.size() == 21);
   CHECK(found.front().starts_with("gpt on 4 devices of c, spp: MFU 200.0 %"));
   CHECK(found.back() == "3 more rows like these");
-  experiment::Comparison comparison;
+  experiment::PlannerComparison comparison;
   comparison.rows = {row(2), row(0.5)};
   CHECK(experiment::comparison_table(comparison).find("\nwarning: gpt on 4 devices of c, spp: MFU 200.0 %") !=
         std::string::npos);

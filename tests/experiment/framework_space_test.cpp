@@ -103,7 +103,7 @@ TEST_CASE("joint keeps to what the framework has, and takes options of its own o
 }
 
 TEST_CASE("an experiment's framework is an axis, and limits its plans") {
-  const support::Scratch scratch("framework_space_test");
+  const support::ScratchFolder scratch("framework_space_test");
   core::write_file(
       scratch.path("e.yaml"),
       "experiment: e\ncosts: data_sheet\nfor: [any, megatron]\nplanners: [gpipe_equal]\n"

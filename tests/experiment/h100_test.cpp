@@ -25,21 +25,21 @@ const std::string kFolder = support::checkout("/results/validation-h100/");
 
 /// The runs of one kind of device: a folder of plans, the files of its cluster and its costs, and the manner
 /// of running.
-struct Ran {
+struct DeviceRuns {
   std::string plans, cluster, costs;
   bool one_by_one = false;  ///< sequential emulation, where no neighbour slows a device down
 };
 
-const Ran kRan[] = {{"plans-1", "1", "1"},
-                    {"plans-2", "2", "2"},
-                    {"plans-4", "4", "4"},
-                    {"families-2", "2", "2"},
-                    {"families-f", "f", "f"},
-                    {"whole-2", "whole-2", "whole", true},
-                    {"whole-8", "whole-8", "whole", true}};
+const DeviceRuns kRan[] = {{"plans-1", "1", "1"},
+                           {"plans-2", "2", "2"},
+                           {"plans-4", "4", "4"},
+                           {"families-2", "2", "2"},
+                           {"families-f", "f", "f"},
+                           {"whole-2", "whole-2", "whole", true},
+                           {"whole-8", "whole-8", "whole", true}};
 
 /// Seconds of an iteration, gradients reduced after the last backward pass, as a replay does.
-double simulated(const Ran& ran, const std::shared_ptr<const cost::CostModel>& costs,
+double simulated(const DeviceRuns& ran, const std::shared_ptr<const cost::CostModel>& costs,
                  const std::string& name) {
   const std::string file = kFolder + ran.plans + "/plans/" + name + ".yaml", text = core::read_file(file);
   plan::PlanHead head = plan::parse_plan_head(text, file);
@@ -62,7 +62,7 @@ double mean(const std::vector<double>& values) {
 
 TEST_CASE("iterations that an H100 ran are simulated to 5.5 % in the mean, without ResNet-50 to 4 %") {
   std::vector<double> all, without;
-  for (const Ran& ran : kRan) {
+  for (const DeviceRuns& ran : kRan) {
     const auto costs = experiment::load_costs(kFolder + "calibration-" + ran.costs + ".yaml");
     const std::string table = kFolder + ran.plans + "/validation.csv";
     for (const report::ValidationRow& row : report::parse_validation(core::read_file(table), table)) {

@@ -14,7 +14,7 @@ using namespace penstock;
 
 TEST_CASE(
     "the index lists folders with results by name, verdicts counted, reasons for what is not reproduced") {
-  const support::Scratch scratch("index");
+  const support::ScratchFolder scratch("index");
   core::write_file(scratch.path("b/results.json"), R"({"results": [{"x": 1}, {"x": 2}]})");
   core::write_file(scratch.path("a/one.json"), R"({"provenance": {}, "results": [{}]})");
   core::write_file(scratch.path("hardware/gpu.yaml"), "x: 1\n");  // no results
@@ -36,7 +36,7 @@ TEST_CASE(
 }
 
 TEST_CASE("names and claims begin no HTML, and folders with blanks have addresses") {
-  const support::Scratch scratch("index_html");
+  const support::ScratchFolder scratch("index_html");
   core::write_file(scratch.path("a <b> c/results.json"), R"({"results": [{"x": 1}]})");
   core::write_file(scratch.path("a <b> c/claims.json"),
                    R"({"experiment": "b", "summary": "<img src=x>", "claims": [
@@ -48,7 +48,7 @@ TEST_CASE("names and claims begin no HTML, and folders with blanks have addresse
 }
 
 TEST_CASE("a row that nests without end is refused") {
-  const support::Scratch scratch("index_deep");
+  const support::ScratchFolder scratch("index_deep");
   constexpr std::size_t kDeep = 1'000'000;
   core::write_file(scratch.path("a/results.json"),
                    R"({"results": [)" + std::string(kDeep, '[') + std::string(kDeep, ']') + "]}");

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr report::Columns kEverything{.axes = true, .origin = true};
+constexpr report::ColumnGroups kEverything{.axes = true, .origin = true};
 
 experiment::Spec two_settings() {
   return experiment::parse_spec(
@@ -28,14 +28,14 @@ experiment::Spec two_settings() {
 }  // namespace
 
 TEST_CASE("results in several files are read as the run returned them") {
-  const support::Scratch scratch("load_results");
+  const support::ScratchFolder scratch("load_results");
   experiment::RunOptions options{scratch.path("out"), {}, {}};
   options.provenance.version = "0.1.0";
   options.provenance.date = "2000-01-01T00:00:00Z";
   options.provenance.hardware = "a, \"machine\"";
   const auto rows = experiment::run(two_settings(), options, {}).rows;
   REQUIRE(rows.size() == 4);
-  const report::Results read = experiment::load_results(options.folder);
+  const report::ResultSet read = experiment::load_results(options.folder);
   CHECK(report::to_json(read.rows, read.provenance, kEverything) ==
         report::to_json(rows, options.provenance, kEverything));
   CHECK(read.rows[0].search_s);
@@ -43,7 +43,7 @@ TEST_CASE("results in several files are read as the run returned them") {
 
   SUBCASE("without timings the rest is read") {
     fs::remove(options.folder + "/timings.csv");
-    const report::Results rest = experiment::load_results(options.folder);
+    const report::ResultSet rest = experiment::load_results(options.folder);
     CHECK_FALSE(rest.rows[0].search_s);
     CHECK(rest.rows[0].iteration_s == rows[0].iteration_s);
   }
@@ -63,18 +63,18 @@ TEST_CASE("results in several files are read as the run returned them") {
   SUBCASE("one file with everything will do") {
     const std::string alone = scratch.path("alone");
     core::write_file(alone + "/results.json", report::to_json(rows, options.provenance, kEverything));
-    const report::Results other = experiment::load_results(alone);
+    const report::ResultSet other = experiment::load_results(alone);
     CHECK(report::to_json(other.rows, other.provenance, kEverything) ==
           report::to_json(rows, options.provenance, kEverything));
   }
 }
 
 TEST_CASE("a validation has no rows of that kind, but a provenance") {
-  const support::Scratch scratch("load_validation");
+  const support::ScratchFolder scratch("load_validation");
   core::write_file(scratch.path("validation.json"),
                    R"({"provenance": {"version": "0.1.0", "commit": "abc", "command": "c",
     "date": "2000-01-01T00:00:00Z", "hardware": "h", "compiler": "gcc"}, "results": [{"plan": "p"}]})");
-  const report::Results read = experiment::load_results(scratch.path("."));
+  const report::ResultSet read = experiment::load_results(scratch.path("."));
   CHECK(read.rows.empty());
   CHECK(read.provenance.commit == "abc");
   core::write_file(scratch.path("validation.json"), "{}");
@@ -82,7 +82,7 @@ TEST_CASE("a validation has no rows of that kind, but a provenance") {
 }
 
 TEST_CASE("a study of schedules has rows of its own, and no plans to load") {
-  const support::Scratch scratch("load_results");
+  const support::ScratchFolder scratch("load_results");
   core::write_file(scratch.path("results.json"),
                    R"({"results": [{"schedule": "1f1b", "pipeline": "x", "bubble": 0.25, "status": "ok"}]})");
   CHECK_THROWS_WITH_AS(
@@ -93,7 +93,7 @@ TEST_CASE("a study of schedules has rows of its own, and no plans to load") {
           .c_str(),
       core::BadInput);
   CHECK(experiment::holds_schedules(scratch.path(".")));
-  const report::Rows rows = experiment::load_schedules(scratch.path("."));
+  const report::TextRows rows = experiment::load_schedules(scratch.path("."));
   CHECK(rows.columns == std::vector<std::string>{"schedule", "pipeline", "bubble", "status"});
   CHECK(rows.cells == std::vector<std::vector<std::string>>{{"1f1b", "x", "0.25", "ok"}});
 }
@@ -110,7 +110,7 @@ TEST_CASE("the page of a committed study of schedules has its rows, its summary 
 }
 
 TEST_CASE("a run keeps what its experiment is about beside who ran it") {
-  const support::Scratch scratch("load_summary");
+  const support::ScratchFolder scratch("load_summary");
   experiment::Spec spec = two_settings();
   spec.summary = "rows against graphs";
   experiment::run(spec, {scratch.path("out"), {}, {}}, {});
@@ -122,14 +122,14 @@ TEST_CASE("a run keeps what its experiment is about beside who ran it") {
 }
 
 TEST_CASE("ratios to the experiment's baseline are made when results are read; another may be named") {
-  const support::Scratch scratch("baseline");
+  const support::ScratchFolder scratch("baseline");
   experiment::RunOptions options{scratch.path("out"), {}, {}};
   options.provenance.version = "0.1.0";
   experiment::Spec spec = two_settings();
   spec.baseline = "spp";
   experiment::run(spec, options, {});
   CHECK(core::read_file(options.folder + "/results.csv").find(",ratio,") == std::string::npos);
-  report::Results read = experiment::load_results(options.folder);
+  report::ResultSet read = experiment::load_results(options.folder);
   REQUIRE(read.baseline == "spp");
   for (const report::CellResult& row : read.rows)
     CHECK(row.ratio.has_value() == (row.planner == "graphpipe"));

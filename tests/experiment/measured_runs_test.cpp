@@ -28,16 +28,17 @@ std::shared_ptr<const cost::CostModel> analytic(const cluster::Cluster&) {
 }
 
 /// The real constants of a cluster, which its file does not have.
-struct Truth {
+struct ClusterTruth {
   double slowdown = 1;
   core::Seconds host{};
   double reserved = 0;  // GiB
 };
 
 /// A run as it would be measured: a plan file in the folder, and its row.
-class Runs {
+class MeasuredRuns {
  public:
-  Runs(const support::Scratch& scratch, Truth truth) : scratch_(scratch), truth_(truth) {}
+  MeasuredRuns(const support::ScratchFolder& scratch, ClusterTruth truth)
+      : scratch_(scratch), truth_(truth) {}
 
   void add(const std::string& model, int devices, std::int64_t mini_batch, std::int64_t micro_batch) {
     experiment::Cell cell{{model, {}}, {"summit", devices}, {"data_parallel"}, {mini_batch}, micro_batch};
@@ -63,16 +64,16 @@ class Runs {
   std::string file() const { return scratch_.path("runs.csv"); }
 
  private:
-  const support::Scratch& scratch_;
-  Truth truth_;
+  const support::ScratchFolder& scratch_;
+  ClusterTruth truth_;
   std::string csv_ = "plan,iteration_s,memory_gib\n";
 };
 
 }  // namespace
 
 TEST_CASE("times above the devices' peak and memory above theirs are refused by row") {
-  const support::Scratch scratch("measured_runs_units");
-  Runs runs(scratch, {});
+  const support::ScratchFolder scratch("measured_runs_units");
+  MeasuredRuns runs(scratch, {});
   runs.add("bert", 4, 16, 4);
   runs.add("candle_uno", 2, 64, 1);
   const auto refusal = [&](const auto& change) {
@@ -95,11 +96,12 @@ TEST_CASE("times above the devices' peak and memory above theirs are refused by 
 }
 
 TEST_CASE("the constants behind three simulated runs are found again") {
-  for (const Truth& truth : {Truth{1.27, core::Seconds(30e-6), 2.5}, Truth{0.9, core::Seconds(80e-6), 0.25},
-                             Truth{1.6, core::Seconds(0), 0}}) {
+  for (const ClusterTruth& truth :
+       {ClusterTruth{1.27, core::Seconds(30e-6), 2.5}, ClusterTruth{0.9, core::Seconds(80e-6), 0.25},
+        ClusterTruth{1.6, core::Seconds(0), 0}}) {
     CAPTURE(truth.slowdown);
-    const support::Scratch scratch("measured_runs");
-    Runs runs(scratch, truth);
+    const support::ScratchFolder scratch("measured_runs");
+    MeasuredRuns runs(scratch, truth);
     runs.add("bert", 4, 16, 4);
     runs.add("candle_uno", 2, 64, 1);
     runs.add("vgg16", 4, 64, 16);
@@ -122,8 +124,8 @@ TEST_CASE("the constants behind three simulated runs are found again") {
 }
 
 TEST_CASE("one run determines how slow kernels are, and the host's constants do not change") {
-  const support::Scratch scratch("measured_runs");
-  Runs runs(scratch, {1.3, core::Seconds(0), 1});
+  const support::ScratchFolder scratch("measured_runs");
+  MeasuredRuns runs(scratch, {1.3, core::Seconds(0), 1});
   runs.add("vgg16", 4, 64, 16);
   const FittedCluster fitted = runs.fit();
   CHECK(fitted.kernel_slowdown == near(1.3, 2e-3));
@@ -160,8 +162,8 @@ TEST_CASE("the example of docs/formats is read") {
 }
 
 TEST_CASE("runs of two clusters are refused") {
-  const support::Scratch scratch("measured_runs");
-  Runs runs(scratch, {});
+  const support::ScratchFolder scratch("measured_runs");
+  MeasuredRuns runs(scratch, {});
   runs.add("vgg16", 4, 64, 16);
   const std::string plan = core::read_file(scratch.path("vgg16_4_16.yaml"));
   std::string other = plan;
@@ -198,7 +200,7 @@ TEST_CASE("constants are in every device type, in place of the given ones") {
   REQUIRE(read.types().size() == 2);
   for (const cluster::DeviceType& type : read.types()) {
     CHECK(type.slowdown() == 1.25);
-    CHECK(type.runtime == cluster::Runtime{.per_kernel = core::Seconds(12e-6)});
+    CHECK(type.runtime == cluster::FrameworkRuntime{.per_kernel = core::Seconds(12e-6)});
     CHECK(type.reserved == core::Bytes(1 << 30));
   }
   const std::string block =
@@ -220,8 +222,8 @@ TEST_CASE("constants are in every device type, in place of the given ones") {
 }
 
 TEST_CASE("reserved memory is the median of what runs had above their plans") {
-  const support::Scratch scratch("measured_runs");
-  Runs runs(scratch, {1, core::Seconds(0), 0.5});
+  const support::ScratchFolder scratch("measured_runs");
+  MeasuredRuns runs(scratch, {1, core::Seconds(0), 0.5});
   runs.add("candle_uno", 2, 64, 1);
   runs.reserve(3);
   runs.add("vgg16", 4, 64, 16);
@@ -231,22 +233,22 @@ TEST_CASE("reserved memory is the median of what runs had above their plans") {
 }
 
 TEST_CASE("doubts name a slow-down at the end of the search, and memory below the plan's") {
-  const support::Scratch scratch("measured_runs");
-  Runs slow(scratch, {9, core::Seconds(0), 0.5});
+  const support::ScratchFolder scratch("measured_runs");
+  MeasuredRuns slow(scratch, {9, core::Seconds(0), 0.5});
   slow.add("vgg16", 4, 64, 16);
   CHECK(slow.fit().stated_slowdown == 1);
   const auto doubts = slow.fit().doubts;
   REQUIRE(doubts.size() == 1);
   CHECK(doubts.front().starts_with("kernel_slowdown 4.5000 is the end of what is searched"));
 
-  Runs small(scratch, {1, core::Seconds(0), 0.5});
+  MeasuredRuns small(scratch, {1, core::Seconds(0), 0.5});
   small.reserve(-0.2);
   small.add("vgg16", 4, 64, 16);
   const auto below = small.fit().doubts;
   REQUIRE(below.size() == 1);
   CHECK(below.front().find("less than the") != std::string::npos);
 
-  Runs usual(scratch, {1.25, core::Seconds(0), 0.5});
+  MeasuredRuns usual(scratch, {1.25, core::Seconds(0), 0.5});
   usual.add("vgg16", 4, 64, 16);
   CHECK(usual.fit().doubts.empty());
 }

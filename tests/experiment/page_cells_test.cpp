@@ -32,7 +32,7 @@ experiment::Spec small_spec() {
 }  // namespace
 
 TEST_CASE("the cell of each row describes its plan, with the time of the row") {
-  const support::Scratch scratch("page_cells");
+  const support::ScratchFolder scratch("page_cells");
   const experiment::Spec spec = small_spec();
   auto rows = experiment::run(spec, {scratch.path("out"), {}, {}}, {}).rows;
   const auto cells = experiment::page_cells(scratch.path("out"), rows, {});
@@ -108,7 +108,7 @@ TEST_CASE("the cell of each row describes its plan, with the time of the row") {
 }
 
 TEST_CASE("each plan is simulated as its own cell was, and finds the row of its setting") {
-  const support::Scratch scratch("page_settings");
+  const support::ScratchFolder scratch("page_settings");
   const experiment::Spec spec = experiment::parse_spec(
       "experiment: settings\nmodels: [{name: mmt, mini_batch: [64]}]\nclusters: [{file: summit.yaml, "
       "devices: "
@@ -141,7 +141,7 @@ TEST_CASE("each plan is simulated as its own cell was, and finds the row of its 
 }
 
 TEST_CASE("a plan under a perturbation is drawn as it ran there") {
-  const support::Scratch scratch("page_perturbed");
+  const support::ScratchFolder scratch("page_perturbed");
   experiment::Spec spec = small_spec();
   for (experiment::Cell& cell : spec.cells)
     cell.perturbation = support::checkout("/experiments/imperfect/slow_device.yaml");

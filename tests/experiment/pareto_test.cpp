@@ -17,8 +17,8 @@ using namespace penstock;
 
 namespace {
 
-struct Case {
-  explicit Case(const char* cluster_name, const char* planner = "joint:evaluations=120:starts=quick")
+struct ParetoCase {
+  explicit ParetoCase(const char* cluster_name, const char* planner = "joint:evaluations=120:starts=quick")
       : cell{{"case_study", {{"layers", "1"}}},
              {support::checkout("/experiments/clusters/") + cluster_name + ".yaml", 4},
              planners::planner_choice(planner),
@@ -44,7 +44,7 @@ bool no_worse(const experiment::ParetoPlan& a, const experiment::ParetoPlan& b) 
 }  // namespace
 
 TEST_CASE("no plan found beats one on the front, one on the front is as good as any other") {
-  const Case c("p3_16xlarge");
+  const ParetoCase c("p3_16xlarge");
   const auto found = c.found();
   CHECK(found.complete);
   // On 1, 2 and 4 devices, and once more where the fastest plan has a colocated stage.
@@ -69,7 +69,7 @@ TEST_CASE("no plan found beats one on the front, one on the front is as good as 
 }
 
 TEST_CASE("a front that the user ends is of the plans found until then") {
-  const Case c("p3_16xlarge");
+  const ParetoCase c("p3_16xlarge");
   std::atomic<bool> ended{false};
   std::size_t told = 0;
   const auto found = experiment::pareto_search(c.problem(), c.cell, {}, core::StopToken().until_ended(ended),
@@ -81,18 +81,18 @@ TEST_CASE("a front that the user ends is of the plans found until then") {
 }
 
 TEST_CASE("table and picture are deterministic; money appears only if devices have prices") {
-  const Case c("summit");
+  const ParetoCase c("summit");
   const auto one = c.found(), other = c.found();
   CHECK(experiment::pareto_table(one) == experiment::pareto_table(other));
   CHECK(experiment::pareto_picture(one) == experiment::pareto_picture(other));
   CHECK(experiment::pareto_table(one).find("per million samples") == std::string::npos);
-  CHECK(experiment::pareto_table(Case("p3_16xlarge").found()).find("per million samples") !=
+  CHECK(experiment::pareto_table(ParetoCase("p3_16xlarge").found()).find("per million samples") !=
         std::string::npos);
 }
 
 TEST_CASE("another planner than joint is refused; without time there is no plan") {
-  CHECK_THROWS_AS(Case("summit", "spp").found(), core::BadInput);
-  const Case c("summit");
+  CHECK_THROWS_AS(ParetoCase("summit", "spp").found(), core::BadInput);
+  const ParetoCase c("summit");
   experiment::SearchSetting setting;
   setting.time_limit = core::Seconds(0);
   CHECK_THROWS_AS(experiment::pareto_search(c.problem(), c.cell, setting, {}), core::LimitHit);

@@ -38,19 +38,19 @@ std::string entry(const experiment::Spec& spec, const RemoteCell& cell, const An
   return experiment::run_remote(spec, cell, answers, options(""), {}).text;
 }
 
-struct Fixture {
-  support::Scratch scratch{"remote_test"};
+struct RemoteFixture {
+  support::ScratchFolder scratch{"remote_test"};
   std::string path = scratch.path("small.yaml");
   experiment::Spec spec = [this] {
     core::write_file(scratch.path("model.json"),
-                     graph::to_json(experiment::Snapshot().model({"candle_uno", {{"towers", "3"}}})));
+                     graph::to_json(experiment::InputSnapshot().model({"candle_uno", {{"towers", "3"}}})));
     return experiment::parse_spec(kText, path);
   }();
 };
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(RemoteFixture,
                   "cells run elsewhere, without their files, give the results of a run, byte for byte") {
   const auto ours = options(scratch.path("ours")), theirs = options(scratch.path("theirs"));
   experiment::run(spec, ours, {});
@@ -72,7 +72,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(support::lasting_files(theirs.folder) == support::lasting_files(ours.folder));
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(RemoteFixture,
                   "joint finds the same with its starts searched one by one, some of them, or none") {
   for (const char* clusters : {"{name: summit, devices: [2]}", "{name: 8xH100x16}"}) {
     spec = experiment::parse_spec(
@@ -113,7 +113,7 @@ TEST_CASE_FIXTURE(Fixture,
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "results of another build, input or cell and damaged ones are refused") {
+TEST_CASE_FIXTURE(RemoteFixture, "results of another build, input or cell and damaged ones are refused") {
   const auto leader = options(scratch.path("out"));
   const auto cells = experiment::remote_cells(spec, leader);
   auto other = options("");
@@ -122,7 +122,7 @@ TEST_CASE_FIXTURE(Fixture, "results of another build, input or cell and damaged 
   CHECK_THROWS_AS(experiment::run_start(spec, cells[1], "spp", {}, other, {}), core::BadInput);
   auto texts = spec.inputs->texts();
   texts.at(scratch.path("model.json")) =
-      graph::to_json(experiment::Snapshot().model({"candle_uno", {{"towers", "2"}}}));
+      graph::to_json(experiment::InputSnapshot().model({"candle_uno", {{"towers", "2"}}}));
   const auto wrong = experiment::parse_spec(kText, path, {}, texts);
   CHECK_NOTHROW(experiment::run_remote(wrong, cells[0], {}, leader, {}));
   CHECK_THROWS_AS(experiment::run_remote(wrong, cells[2], {}, leader, {}), core::BadInput);
@@ -132,7 +132,7 @@ TEST_CASE_FIXTURE(Fixture, "results of another build, input or cell and damaged 
   CHECK_THROWS_AS(experiment::take_in(leader, cells[0], text), core::BadInput);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a cell's own mistake is a row, and the exception is in it") {
+TEST_CASE_FIXTURE(RemoteFixture, "a cell's own mistake is a row, and the exception is in it") {
   spec.cells[0].planner.name = "piper";
   spec.cells[0].pipeline_micro_batch = 8;
   const auto ours = options(scratch.path("out"));

@@ -16,8 +16,8 @@ using namespace penstock;
 namespace {
 
 /// A planner's plan for `devices` devices, replayed; simulated by `costs`.
-experiment::Replayed replayed(const char* planner, int devices, experiment::ReplaySetting setting,
-                              const cost::CostModel& costs = cost::AnalyticCosts()) {
+experiment::ReplayOutcome replayed(const char* planner, int devices, experiment::ReplaySetting setting,
+                                   const cost::CostModel& costs = cost::AnalyticCosts()) {
   const experiment::Cell cell = support::tiny_cell(planner, devices);
   const auto graph = experiment::load_model(cell.model);
   const auto cluster = experiment::load_cluster(cell.cluster);
@@ -29,7 +29,7 @@ experiment::Replayed replayed(const char* planner, int devices, experiment::Repl
 
 experiment::ReplaySetting sequential(int iterations) {
   experiment::ReplaySetting setting;
-  setting.manner = replay::Manner::sequential;
+  setting.manner = replay::ReplayManner::sequential;
   setting.options.iterations = iterations;
   return setting;
 }
@@ -55,14 +55,14 @@ TEST_CASE("a replay fills a row, and shows every task that the simulation shows"
 TEST_CASE("one device at a time is simulated without neighbours, devices side by side with them") {
   const cost::AnalyticCosts plain;
   const support::CrowdedCosts crowded(plain, {{{{{2}, {2}}}, {{{2}, {2}}}}}, std::vector<double>(1000, 0.5));
-  const auto simulated = [](const cost::CostModel& costs, replay::Manner manner) {
+  const auto simulated = [](const cost::CostModel& costs, replay::ReplayManner manner) {
     auto setting = sequential(1);
     setting.manner = manner;
     return replayed("data_parallel", 2, setting, costs).row.simulated_s;
   };
-  const double alone = simulated(plain, replay::Manner::concurrent);
-  CHECK(simulated(crowded, replay::Manner::sequential) == alone);
-  CHECK(simulated(crowded, replay::Manner::concurrent) > 1.3 * alone);
+  const double alone = simulated(plain, replay::ReplayManner::concurrent);
+  CHECK(simulated(crowded, replay::ReplayManner::sequential) == alone);
+  CHECK(simulated(crowded, replay::ReplayManner::concurrent) > 1.3 * alone);
 }
 
 TEST_CASE("the loss falls, and how the model is cut does not show in it") {

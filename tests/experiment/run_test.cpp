@@ -45,7 +45,7 @@ std::string timeless(const std::vector<report::CellResult>& rows) {
 }  // namespace
 
 TEST_CASE("a run leaves a complete results folder, the same for any number of threads") {
-  const support::Scratch scratch("run_test");
+  const support::ScratchFolder scratch("run_test");
   std::string first;
   for (std::size_t threads : {1, 2, 4}) {
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
@@ -64,7 +64,7 @@ TEST_CASE("a run leaves a complete results folder, the same for any number of th
 }
 
 TEST_CASE("an infeasible cell is a row with its reason and costs no other cell") {
-  const support::Scratch scratch("run_test");
+  const support::ScratchFolder scratch("run_test");
   auto spec = small_spec();
   spec.cells[0].training.mini_batch = 1;
   spec.cells[0].cluster.devices = 32;  // one sample, 24 units: not enough stages for 32 devices
@@ -76,7 +76,7 @@ TEST_CASE("an infeasible cell is a row with its reason and costs no other cell")
 }
 
 TEST_CASE("an interrupted run keeps the finished cells, whole files only") {
-  const support::Scratch scratch("run_test");
+  const support::ScratchFolder scratch("run_test");
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
   std::atomic<bool> stop{false};
   experiment::RunOptions options{scratch.path("r"), {}, {}};
@@ -88,7 +88,7 @@ TEST_CASE("an interrupted run keeps the finished cells, whole files only") {
 }
 
 TEST_CASE("a cell is run once: the second run finds all, the same files and the same search times") {
-  const support::Scratch scratch("run_cache");
+  const support::ScratchFolder scratch("run_cache");
   experiment::RunOptions options{scratch.path("a"), {}, {}};
   std::size_t ran = 0;
   options.progress = [&](auto&&, auto&&, auto&&, bool cached) { ran += !cached; };
@@ -113,7 +113,7 @@ TEST_CASE("a cell is run once: the second run finds all, the same files and the 
 }
 
 TEST_CASE("every input of a cell's result is part of its key") {
-  const support::Scratch scratch("run_keys");
+  const support::ScratchFolder scratch("run_keys");
   core::write_file(scratch.path("c.yaml"),
                    core::read_file(support::checkout("/experiments/clusters/summit.yaml")));
   core::write_file(scratch.path("slow.yaml"), "devices:\n  - {device: 0, speed: 0.5}\n");
@@ -163,13 +163,13 @@ TEST_CASE("every input of a cell's result is part of its key") {
   options.program = "";
   core::write_file(scratch.path("c.yaml"), core::read_file(scratch.path("c.yaml")) + "# a comment\n");
   CHECK(is_cached());  // this experiment has read the file
-  spec.inputs = std::make_shared<experiment::Snapshot>();
+  spec.inputs = std::make_shared<experiment::InputSnapshot>();
   CHECK_FALSE(is_cached());
   CHECK(experiment::forecast(spec, options)[0].seconds);  // what it took is known all the same
 }
 
 TEST_CASE("a file that is edited during a run and put back has no part in it") {
-  const support::Scratch scratch("run_edited");
+  const support::ScratchFolder scratch("run_edited");
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
   const std::string file = scratch.path("c.yaml");
   const std::string content = core::read_file(support::checkout("/experiments/clusters/summit.yaml"));
@@ -195,7 +195,7 @@ TEST_CASE("a file that is edited during a run and put back has no part in it") {
 }
 
 TEST_CASE("a cell whose order was written while the run read it is a failure, and run again") {
-  const support::Scratch scratch("run_order_edited");
+  const support::ScratchFolder scratch("run_order_edited");
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
   const std::string file = scratch.path("order.csv");
   core::write_file(file, "0F0,0B0\n");
@@ -222,7 +222,7 @@ TEST_CASE("a cell whose order was written while the run read it is a failure, an
 }
 
 TEST_CASE("a run that is interrupted at once leaves a finished folder's tables whole") {
-  const support::Scratch scratch("run_interrupted_again");
+  const support::ScratchFolder scratch("run_interrupted_again");
   const experiment::RunOptions options{scratch.path("r"), {}, {}};
   const auto whole = experiment::run(small_spec(), options, {});
   const auto table = core::read_file(scratch.path("r/results.csv"));
@@ -237,7 +237,7 @@ TEST_CASE("a run that is interrupted at once leaves a finished folder's tables w
 }
 
 TEST_CASE("a cell that hit a limit is run again by the next run, one that has its answer is not") {
-  const support::Scratch scratch("run_again");
+  const support::ScratchFolder scratch("run_again");
   auto spec = small_spec();
   spec.time_limit = core::Seconds(0);
   spec.cells[0].training.mini_batch = 1;
@@ -265,21 +265,21 @@ TEST_CASE("a cell that hit a limit is run again by the next run, one that has it
 }
 
 TEST_CASE("lack of memory is reported as such, is no defect and no answer") {
-  struct Greedy : cost::CostModel {
+  struct GreedyCosts : cost::CostModel {
     cost::OpTime op_time(const graph::OpGraph&, core::OpId, const cluster::DeviceType&,
                          std::int64_t) const override {
       throw std::bad_alloc();
     }
   };
   const auto spec = small_spec();
-  const auto row = experiment::try_cell(spec, spec.cells[0], Greedy(), {}).row;
+  const auto row = experiment::try_cell(spec, spec.cells[0], GreedyCosts(), {}).row;
   CHECK(row.status == "out of memory: the cell needs more memory than the machine has");
   CHECK(experiment::out_of_memory(row));
   CHECK_FALSE(experiment::lasting(row));
 }
 
 TEST_CASE("a cell that fails is a row with its reason, and costs no other") {
-  const support::Scratch scratch("run_failure");
+  const support::ScratchFolder scratch("run_failure");
   auto spec = small_spec();
   spec.cells[1].planner.options["no such"] = "option";
   const auto outcome = experiment::run(spec, {scratch.path("r"), {}, {}}, {});
@@ -290,7 +290,7 @@ TEST_CASE("a cell that fails is a row with its reason, and costs no other") {
 
 TEST_CASE("with a memory limit each search has the process to itself, and may hit it") {
   if (!core::resident_memory()) return;
-  const support::Scratch scratch("run_memory");
+  const support::ScratchFolder scratch("run_memory");
   auto spec = small_spec();
   spec.memory_limit = core::Bytes(std::int64_t{8} << 30);
   const auto all = experiment::run(spec, {scratch.path("r"), {}, {}}, {});
@@ -302,7 +302,7 @@ TEST_CASE("with a memory limit each search has the process to itself, and may hi
 
 TEST_CASE("searches that run one by one have threads and memory for themselves, and find the same") {
   if (!core::resident_memory()) return;
-  const support::Scratch scratch("run_one_by_one");
+  const support::ScratchFolder scratch("run_one_by_one");
   auto spec = small_spec();
   const auto beside = experiment::run(spec, {scratch.path("a"), {}, {}}, {});
   spec.one_by_one = true;
@@ -316,7 +316,7 @@ TEST_CASE("searches that run one by one have threads and memory for themselves, 
 }
 
 TEST_CASE("a follower runs cells and writes no results; the leader finds them") {
-  const support::Scratch scratch("run_follower");
+  const support::ScratchFolder scratch("run_follower");
   experiment::RunOptions options{scratch.path("r"), {}, {}};
   options.leader = false;
   CHECK(experiment::run(small_spec(), options, {}).rows.size() == 4);
@@ -328,7 +328,7 @@ TEST_CASE("a follower runs cells and writes no results; the leader finds them") 
 }
 
 TEST_CASE("a cell that took processes down is tried last, so that it costs no other") {
-  const support::Scratch scratch("run_order");
+  const support::ScratchFolder scratch("run_order");
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
   std::atomic<bool> stop{false};
   experiment::RunOptions options{scratch.path("r"), {}, {}};
@@ -356,7 +356,7 @@ TEST_CASE("a cell that took processes down is tried last, so that it costs no ot
 }
 
 TEST_CASE("unfinished files of a killed run are removed, and two leaders do not write into one folder") {
-  const support::Scratch scratch("run_leftover");
+  const support::ScratchFolder scratch("run_leftover");
   const pid_t dead = fork();
   if (dead == 0) _exit(0);
   waitpid(dead, nullptr, 0);
@@ -374,7 +374,7 @@ TEST_CASE("unfinished files of a killed run are removed, and two leaders do not 
 }
 
 TEST_CASE("the results of one experiment do not go over those of another") {
-  const support::Scratch scratch("run_occupied");
+  const support::ScratchFolder scratch("run_occupied");
   auto spec = small_spec();
   spec.summary = "four cells";
   const experiment::RunOptions options{scratch.path("r"), {}, {}};
@@ -397,7 +397,7 @@ TEST_CASE("the results of one experiment do not go over those of another") {
 }
 
 TEST_CASE("files of cells that have no row any more go, those of others stay") {
-  const support::Scratch scratch("run_others");
+  const support::ScratchFolder scratch("run_others");
   auto spec = small_spec();
   const experiment::RunOptions options{scratch.path("r"), {}, {}};
   CHECK(experiment::run(spec, options, {}).removed == 0);
@@ -412,7 +412,7 @@ TEST_CASE("files of cells that have no row any more go, those of others stay") {
 }
 
 TEST_CASE("some cells are run, the others taken from the cache or left out") {
-  const support::Scratch scratch("run_only");
+  const support::ScratchFolder scratch("run_only");
   experiment::RunOptions options{scratch.path("r"), {}, {}};
   std::vector<std::string> ran;
   options.began = [&](const report::CellResult& row) { ran.push_back(row.model + " " + row.planner); };
@@ -435,7 +435,7 @@ TEST_CASE("some cells are run, the others taken from the cache or left out") {
 }
 
 TEST_CASE("a process beside a leader that has died does its part") {
-  const support::Scratch scratch("run_leader");
+  const support::ScratchFolder scratch("run_leader");
   experiment::RunOptions options{scratch.path("r"), {}, {}};
   options.job = "job 7";
   experiment::run(small_spec(), options, {});
@@ -450,7 +450,7 @@ TEST_CASE("a process beside a leader that has died does its part") {
 }
 
 TEST_CASE("claims are judged when all cells have run") {
-  const support::Scratch scratch("run_claims");
+  const support::ScratchFolder scratch("run_claims");
   auto spec = small_spec();
   report::Claim claim;
   claim.what = "not slower";
@@ -472,7 +472,7 @@ TEST_CASE("claims are judged when all cells have run") {
 }
 
 TEST_CASE("an interrupted run judges no claim, because rows are missing") {
-  const support::Scratch scratch("run_claims_late");
+  const support::ScratchFolder scratch("run_claims_late");
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
   auto spec = small_spec();
   report::Claim claim;
@@ -489,7 +489,7 @@ TEST_CASE("an interrupted run judges no claim, because rows are missing") {
 }
 
 TEST_CASE("claims of an earlier run do not outlive its rows") {
-  const support::Scratch scratch("run_claims");
+  const support::ScratchFolder scratch("run_claims");
   experiment::RunOptions options;
   options.folder = scratch.path("out");
   experiment::Spec spec = small_spec();

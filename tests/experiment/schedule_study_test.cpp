@@ -16,7 +16,7 @@ const std::string kPipeline =
     "pipelines:\n  - {name: even, ranks: [4], micro_batches: [4, 8], forward: 1s, latency: 0s}\n";
 
 experiment::ScheduleStudy study(const std::string& rest, const experiment::Overrides& overrides = {}) {
-  const support::Scratch scratch("schedule_study");
+  const support::ScratchFolder scratch("schedule_study");
   core::write_file(scratch.path("e.yaml"), "experiment: e\n" + rest);
   return experiment::load_schedule_study(scratch.path("e.yaml"), overrides);
 }
@@ -31,7 +31,7 @@ std::string fault_of(const std::string& rest) {
   return "no fault";
 }
 
-std::string cell(const report::Rows& rows, std::size_t row, const std::string& column) {
+std::string cell(const report::TextRows& rows, std::size_t row, const std::string& column) {
   for (std::size_t c = 0; c < rows.columns.size(); ++c)
     if (rows.columns[c] == column) return rows.cells[row][c];
   return "no such column";
@@ -49,7 +49,7 @@ TEST_CASE("1F1B idles (p-1)(F+B) = 3 x 3 s, holds p; the zero-bubble one a third
     CHECK(std::stod(cell(rows, count + 1, "bubble_s")) == support::near(3));
     CHECK(std::stod(cell(rows, count + 2, "bubble_s")) == support::near(4.5));
   }
-  const support::Scratch scratch("schedule_table");
+  const support::ScratchFolder scratch("schedule_table");
   const std::string shown = experiment::run(
       study("schedules: [1f1b]\npipelines:\n  - {name: thirds, ranks: [3], micro_batches: [7], forward: "
             "333333us, latency: 1us}\n"),
@@ -133,7 +133,7 @@ TEST_CASE("no two rows are about the same, and there are at most 100,000") {
 }
 
 TEST_CASE("a study leaves a results folder with judged claims") {
-  const support::Scratch scratch("schedule_study_run");
+  const support::ScratchFolder scratch("schedule_study_run");
   const auto e = study("schedules: [1f1b, zb_h1]\n" + kPipeline +
                        "claims:\n  - {what: a third, source: s, paper: 0.3333, tolerance: 0.1%, measure:\n"
                        "     {column: bubble_s, of: {schedule: zb_h1}, over: {schedule: 1f1b}}}\n");

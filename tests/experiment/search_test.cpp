@@ -21,7 +21,7 @@ using namespace penstock;
 using support::small_spec;
 
 TEST_CASE("plans without a flush run like all others, and the estimate is their planner's") {
-  const support::Scratch scratch("run_pipedream");
+  const support::ScratchFolder scratch("run_pipedream");
   experiment::Spec spec = small_spec();
   spec.cells.resize(2);
   spec.baseline.clear();
@@ -60,10 +60,10 @@ TEST_CASE("a row has the distances of the planner's estimate and the lower bound
 }
 
 TEST_CASE("messages may travel while passes run, and the bound leaves all-reduces out") {
-  CHECK(experiment::reduction({}) == score::Reduction::closed_form);
+  CHECK(experiment::reduction({}) == score::ReductionTiming::closed_form);
   sim::SimulationOptions options;
   options.collective = sim::collective("ring");
-  CHECK(experiment::reduction(options) == score::Reduction::free);
+  CHECK(experiment::reduction(options) == score::ReductionTiming::free);
 }
 
 TEST_CASE("a search without time is a row that reports it, one with time enough is complete") {
@@ -145,12 +145,12 @@ TEST_CASE("a plan whose busiest device computes too long is not simulated, and w
       options.evaluate = [&](const plan::Plan& plan) {
         ++calls[with_bound];
         const auto time = simulated(plan);
-        CHECK(time >= score::least_iteration(problem, plan, score::Reduction::closed_form));
+        CHECK(time >= score::least_iteration(problem, plan, score::ReductionTiming::closed_form));
         return time;
       };
       if (with_bound)
         options.at_least = [&](const auto& plan) {
-          return score::least_iteration(problem, plan, score::Reduction::closed_form);
+          return score::least_iteration(problem, plan, score::ReductionTiming::closed_form);
         };
       plans[with_bound] = plan::to_yaml(graph, planners::planner(planner).plan(problem, options, {}).plan);
     }
@@ -188,7 +188,7 @@ TEST_CASE("simulations that end once a plan is too slow change no plan") {
         return told;
       };
       options.at_least = [&](const auto& plan) {
-        return score::least_iteration(problem, plan, score::Reduction::closed_form);
+        return score::least_iteration(problem, plan, score::ReductionTiming::closed_form);
       };
       CHECK(plan::to_yaml(graph, planners::planner(planner).plan(problem, options, {}).plan) ==
             plan::to_yaml(graph, whole));
@@ -214,7 +214,7 @@ TEST_CASE("no simulated time is below the busiest group's compute, though each d
     options.evaluate = [&](const plan::Plan& plan) {
       divided += plan.stages.front().tensor_parallel > 1;
       const auto time = simulated(plan);
-      CHECK(time >= score::least_iteration(problem, plan, score::Reduction::closed_form));
+      CHECK(time >= score::least_iteration(problem, plan, score::ReductionTiming::closed_form));
       return time;
     };
     planners::planner(planner).plan(problem, options, {});
@@ -260,7 +260,7 @@ TEST_CASE("a plan runs in another order, and an unsupported family is a row with
 }
 
 TEST_CASE("the search does not depend on the perturbation under which its plan runs") {
-  const support::Scratch scratch("run_perturbed");
+  const support::ScratchFolder scratch("run_perturbed");
   core::write_file(scratch.path("slow.yaml"), "devices:\n  - {device: 0, speed: 0.5}\n");
   auto spec = small_spec();
   const cost::AnalyticCosts costs;
@@ -318,5 +318,5 @@ TEST_CASE("only the user ends a bound, no limit on time") {
   ended = true;
   CHECK_THROWS_AS(check(), core::SearchEnded);
   flag = true;
-  CHECK_THROWS_AS(check(), core::Interrupted);
+  CHECK_THROWS_AS(check(), core::InterruptedError);
 }

@@ -12,7 +12,7 @@ namespace {
 
 /// On 6 devices per node of summit.
 std::vector<experiment::ModelShapes> shapes_of(const std::string& models, const std::string& rest) {
-  const support::Scratch scratch("shapes_test");
+  const support::ScratchFolder scratch("shapes_test");
   core::write_file(scratch.path("e.yaml"), "experiment: e\nmodels:\n" + models + "clusters:\n  - {file: " +
                                                support::checkout("/experiments/clusters/summit.yaml") +
                                                ", devices: [4]}\n" + rest);

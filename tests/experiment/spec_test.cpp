@@ -23,7 +23,7 @@ std::string text(const std::string& models, const std::string& rest = "planners:
 }
 
 std::string fault_of(const std::string& content) {
-  const support::Scratch scratch("spec_test");
+  const support::ScratchFolder scratch("spec_test");
   core::write_file(scratch.path("e.yaml"), content);
   try {
     experiment::load_spec(scratch.path("e.yaml"));
@@ -53,7 +53,7 @@ TEST_CASE("names of cells are short enough for files, and still distinct") {
 }
 
 TEST_CASE("the grid: models, clusters, mini-batches, planners, in the order of the file") {
-  const support::Scratch scratch("spec_test");
+  const support::ScratchFolder scratch("spec_test");
   core::write_file(
       scratch.path("e.yaml"),
       text("  - {name: mmt, mini_batch_per_device: [16, 32]}\n  - {name: vgg16, mini_batch: [64]}\n",
@@ -90,7 +90,7 @@ TEST_CASE("a model with lists of parameters' values is one model for each choice
 }
 
 TEST_CASE("labels name models, clusters and planners in rows, and change no cell") {
-  const support::Scratch scratch("spec_test");
+  const support::ScratchFolder scratch("spec_test");
   const std::string clusters =
       "clusters:\n  - {file: " + kCluster + ", devices: [4], label: \"Two nodes\"}\n";
   core::write_file(scratch.path("e.yaml"),
@@ -114,7 +114,7 @@ TEST_CASE("labels name models, clusters and planners in rows, and change no cell
 }
 
 TEST_CASE("an experiment of a config states everything: all its positions, SGD, its own numbers") {
-  const support::Scratch scratch("spec_test");
+  const support::ScratchFolder scratch("spec_test");
   core::write_file(scratch.path("Tiny-Llama/config.json"),
                    R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "num_hidden_layers": 1,
                        "num_attention_heads": 1, "intermediate_size": 8, "max_position_embeddings": 8192,
@@ -133,7 +133,7 @@ TEST_CASE("an experiment of a config states everything: all its positions, SGD, 
 }
 
 TEST_CASE("messages are sent whole unless the file gives a share") {
-  const support::Scratch scratch("spec_test");
+  const support::ScratchFolder scratch("spec_test");
   const auto compression = [&](const std::string& rest) {
     core::write_file(scratch.path("e.yaml"),
                      text("  - {name: mmt, mini_batch: [64]}\n", "planners: [spp]\n" + rest));
@@ -149,7 +149,7 @@ TEST_CASE("messages are sent whole unless the file gives a share") {
 }
 
 TEST_CASE("a profile must have every operator before anything runs") {
-  const support::Scratch scratch("spec_test");
+  const support::ScratchFolder scratch("spec_test");
   core::write_file(scratch.path("p.yaml"),
                    "penstock_profile: 1\ndevice: V100\noperators: {x: {total: {1: 1ms}}}\n");
   core::write_file(scratch.path("e.yaml"),
@@ -164,7 +164,7 @@ TEST_CASE("a profile must have every operator before anything runs") {
 
 TEST_CASE(
     "links are shared, all-reduces take no link and buckets are PyTorch's, unless the file says otherwise") {
-  const support::Scratch scratch("spec_test");
+  const support::ScratchFolder scratch("spec_test");
   const std::string models = "  - {name: mmt, mini_batch: [64]}\n";
   core::write_file(scratch.path("plain.yaml"), text(models));
   const auto plain = experiment::load_spec(scratch.path("plain.yaml")).cells[0];
@@ -329,7 +329,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a value that is set may hold aliases, but not without end") {
-  const support::Scratch scratch("spec_test");
+  const support::ScratchFolder scratch("spec_test");
   core::write_file(scratch.path("e.yaml"), text("  - {name: mmt, mini_batch: [64]}\n"));
   const auto cells = [&](const std::string& set) {
     return experiment::load_spec(scratch.path("e.yaml"), {set}).cells.size();

@@ -22,7 +22,7 @@ using namespace penstock;
 
 namespace {
 
-struct Case {
+struct TopCase {
   graph::OpGraph graph = models::build("gpt", {{"layers", "6"}, {"hidden", "768"}});
   cluster::Cluster cluster = experiment::load_cluster({"4xA100-40x2", 8, ""});
   cost::AnalyticCosts costs;
@@ -40,7 +40,7 @@ struct Case {
   }
 };
 
-std::string text(const Case& c, const experiment::CellOutcome& outcome) {
+std::string text(const TopCase& c, const experiment::CellOutcome& outcome) {
   std::string out = plan::to_yaml(c.graph, *outcome.plan);
   for (const auto& other : outcome.others) out += plan::to_yaml(c.graph, *other.plan);
   return out + experiment::top_json(outcome).dump();
@@ -49,7 +49,7 @@ std::string text(const Case& c, const experiment::CellOutcome& outcome) {
 }  // namespace
 
 TEST_CASE("the next best plans are of other kinds, valid, ranked, and the same for any number of threads") {
-  const Case c;
+  const TopCase c;
   for (const std::string planner : {"joint", "megatron", "dapple", "graphpipe"}) {
     INFO(planner);
     const auto outcome = c.searched(planner.c_str(), 5, 1);

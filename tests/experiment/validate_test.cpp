@@ -22,12 +22,12 @@ experiment::Spec spec_of(const std::vector<experiment::Cell>& cells) {
 }
 
 /// One call of the command, which counts what it measures.
-class Command {
+class ValidateCommand {
  public:
-  explicit Command(const std::string& folder) {
+  explicit ValidateCommand(const std::string& folder) {
     options_.folder = folder;
     options_.conditions = "this machine";
-    options_.replay.manner = replay::Manner::sequential;
+    options_.replay.manner = replay::ReplayManner::sequential;
     options_.replay.options.iterations = 2;
     options_.stamp = [this](report::ReplayRow& row) { row.load = ++measured; };
     options_.progress = [this](const experiment::ValidateProgress& p) {
@@ -35,7 +35,7 @@ class Command {
       if (p.done >= stop_after) stop_ = true;
     };
   }
-  Command& on(const std::string& conditions) {
+  ValidateCommand& on(const std::string& conditions) {
     options_.conditions = conditions;
     return *this;
   }
@@ -53,10 +53,10 @@ class Command {
 }  // namespace
 
 TEST_CASE("every plan gets a row, what has none its reason, and the folder all of it") {
-  const support::Scratch scratch("validate");
+  const support::ScratchFolder scratch("validate");
   const auto spec = spec_of({support::tiny_cell("gpipe_equal", 2), support::tiny_cell("single_device", 2),
                              support::tiny_cell("data_parallel", 2)});
-  const ValidateOutcome out = Command(scratch.path("r")).run(spec);
+  const ValidateOutcome out = ValidateCommand(scratch.path("r")).run(spec);
   CHECK_FALSE(out.interrupted);
   CHECK_FALSE(out.failed);
   REQUIRE(out.table.rows.size() == 2);
@@ -69,9 +69,9 @@ TEST_CASE("every plan gets a row, what has none its reason, and the folder all o
 }
 
 TEST_CASE("rows of the same plan under the same conditions are kept, others measured again") {
-  const support::Scratch scratch("validate_again");
+  const support::ScratchFolder scratch("validate_again");
   const auto spec = spec_of({support::tiny_cell("gpipe_equal", 2), support::tiny_cell("data_parallel", 2)});
-  Command first(scratch.path("r")), again(scratch.path("r")), elsewhere(scratch.path("r"));
+  ValidateCommand first(scratch.path("r")), again(scratch.path("r")), elsewhere(scratch.path("r"));
   first.run(spec);
   CHECK(first.measured == 2);
   const std::string csv = core::read_file(scratch.path("r/validation.csv"));
@@ -80,7 +80,7 @@ TEST_CASE("rows of the same plan under the same conditions are kept, others meas
   CHECK(core::read_file(scratch.path("r/validation.csv")) == csv);
   auto larger = spec;  // the first cell's plan is another one now
   larger.cells[0].training.mini_batch = 16;
-  Command changed(scratch.path("r"));
+  ValidateCommand changed(scratch.path("r"));
   changed.run(larger);
   CHECK(changed.measured == 1);
   elsewhere.on("other costs").run(larger);
@@ -88,9 +88,9 @@ TEST_CASE("rows of the same plan under the same conditions are kept, others meas
 }
 
 TEST_CASE("an interruption keeps finished rows, and the same command goes on") {
-  const support::Scratch scratch("validate_stop");
+  const support::ScratchFolder scratch("validate_stop");
   const auto spec = spec_of({support::tiny_cell("gpipe_equal", 2), support::tiny_cell("data_parallel", 2)});
-  Command first(scratch.path("r")), second(scratch.path("r"));
+  ValidateCommand first(scratch.path("r")), second(scratch.path("r"));
   first.stop_after = 1;
   const ValidateOutcome half = first.run(spec);
   CHECK(half.interrupted);
@@ -104,19 +104,19 @@ TEST_CASE("an interruption keeps finished rows, and the same command goes on") {
 }
 
 TEST_CASE("a plan that cannot be replayed is left out with its reason") {
-  const support::Scratch scratch("validate_compressed");
+  const support::ScratchFolder scratch("validate_compressed");
   auto cell = support::tiny_cell("data_parallel", 2);
   cell.training.compression.gradients = 0.5;
-  const ValidateOutcome out = Command(scratch.path("r")).run(spec_of({cell}));
+  const ValidateOutcome out = ValidateCommand(scratch.path("r")).run(spec_of({cell}));
   CHECK(out.table.rows.empty());
   REQUIRE(out.table.left_out.size() == 1);
   CHECK(out.table.left_out[0].reason.starts_with("not replayed: "));
 }
 
 TEST_CASE("a results file that is none is not overwritten") {
-  const support::Scratch scratch("validate_damaged");
+  const support::ScratchFolder scratch("validate_damaged");
   core::write_file(scratch.path("r/validation.json"), "{");
-  CHECK_THROWS_AS(Command(scratch.path("r")).run(spec_of({support::tiny_cell("data_parallel", 2)})),
+  CHECK_THROWS_AS(ValidateCommand(scratch.path("r")).run(spec_of({support::tiny_cell("data_parallel", 2)})),
                   core::BadInput);
   CHECK(core::read_file(scratch.path("r/validation.json")) == "{");
 }

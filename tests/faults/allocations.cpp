@@ -52,19 +52,19 @@ std::int64_t live_blocks() {
   return live;
 }
 
-Scarcity::Scarcity(std::int64_t at, bool always) {
+MemoryScarcity::MemoryScarcity(std::int64_t at, bool always) {
   calls = refusals = 0;
   for_good = always;
   first = at;
 }
-Scarcity::~Scarcity() {
+MemoryScarcity::~MemoryScarcity() {
   first = kNever;
   for_good = false;
 }
-std::int64_t Scarcity::asked() const {
+std::int64_t MemoryScarcity::asked() const {
   return calls;
 }
-std::int64_t Scarcity::refused() const {
+std::int64_t MemoryScarcity::refused() const {
   return refusals;
 }
 

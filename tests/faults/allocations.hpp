@@ -10,12 +10,12 @@ std::int64_t live_blocks();
 
 /// While it lives, the `first`-th allocation from now fails with std::bad_alloc, counted from 1 over all
 /// threads; `for_good`: all after it do so too.
-class Scarcity {
+class MemoryScarcity {
  public:
-  Scarcity(std::int64_t first, bool for_good);
-  ~Scarcity();
-  Scarcity(const Scarcity&) = delete;
-  Scarcity& operator=(const Scarcity&) = delete;
+  MemoryScarcity(std::int64_t first, bool for_good);
+  ~MemoryScarcity();
+  MemoryScarcity(const MemoryScarcity&) = delete;
+  MemoryScarcity& operator=(const MemoryScarcity&) = delete;
 
   std::int64_t asked() const;    ///< allocations since construction
   std::int64_t refused() const;  ///< of these

@@ -16,17 +16,17 @@
 
 namespace {
 
-using penstock::faults::Mishap;
+using penstock::faults::CallMishap;
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 // The only globals: the program has one of each call.
 std::atomic<std::int64_t> calls{0}, first{kNever};
-std::atomic<Mishap> mishap{Mishap::fails};
+std::atomic<CallMishap> mishap{CallMishap::fails};
 std::atomic<int> error{0};
 std::atomic<bool> for_good{false};
 
-bool meets(Mishap kind, std::int64_t number) {
+bool meets(CallMishap kind, std::int64_t number) {
   const std::int64_t from = first;
   return mishap == kind && (number == from || (for_good && number > from));
 }
@@ -34,14 +34,14 @@ bool meets(Mishap kind, std::int64_t number) {
 /// True if this call fails, with errno set.
 bool fails(bool can_be_interrupted) {
   const std::int64_t number = ++calls;
-  const bool interrupted = can_be_interrupted && meets(Mishap::interrupts, number);
-  if (!interrupted && !meets(Mishap::fails, number)) return false;
+  const bool interrupted = can_be_interrupted && meets(CallMishap::interrupts, number);
+  if (!interrupted && !meets(CallMishap::fails, number)) return false;
   errno = interrupted ? EINTR : error.load();
   return true;
 }
 
 std::size_t shortened(std::size_t bytes) {
-  return bytes > 1 && meets(Mishap::shortens, calls) ? 1 : bytes;
+  return bytes > 1 && meets(CallMishap::shortens, calls) ? 1 : bytes;
 }
 
 int open_file(const char* path, int flags, mode_t mode) {
@@ -52,18 +52,18 @@ int open_file(const char* path, int flags, mode_t mode) {
 
 namespace penstock::faults {
 
-Trouble::Trouble(Mishap what, std::int64_t at, int code, bool always) {
+FileTrouble::FileTrouble(CallMishap what, std::int64_t at, int code, bool always) {
   calls = 0;
   mishap = what;
   error = code;
-  for_good = always || what == Mishap::shortens;
+  for_good = always || what == CallMishap::shortens;
   first = at;
 }
-Trouble::~Trouble() {
+FileTrouble::~FileTrouble() {
   first = kNever;
   for_good = false;
 }
-std::int64_t Trouble::asked() const {
+std::int64_t FileTrouble::asked() const {
   return calls;
 }
 

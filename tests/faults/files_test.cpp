@@ -19,7 +19,7 @@
 #include "support/scratch.hpp"
 
 using namespace penstock;
-using faults::Mishap;
+using faults::CallMishap;
 namespace fs = std::filesystem;
 
 namespace {
@@ -48,7 +48,7 @@ std::int64_t with_each_call_failing(int error, const std::function<void()>& work
     std::string fault;
     std::int64_t asked = 0;
     {
-      const faults::Trouble trouble(Mishap::fails, n, error);
+      const faults::FileTrouble trouble(CallMishap::fails, n, error);
       fault = fault_of(work);
       asked = trouble.asked();
     }
@@ -72,7 +72,7 @@ const std::string kOld(70'000, 'o'), kNew(200'000, 'n');
 TEST_CASE("a write that fails leaves the old file or the new one, whole, and nothing else") {
   for (const int error : {EIO, ENOSPC, EACCES, EDQUOT}) {
     CAPTURE(error);
-    const support::Scratch scratch("file_faults");
+    const support::ScratchFolder scratch("file_faults");
     const std::string path = scratch.path("a/b/c.txt"), reason = std::generic_category().message(error);
     const auto calls = with_each_call_failing(
         error, [&] { core::write_file(path, kNew); },
@@ -89,7 +89,7 @@ TEST_CASE("a write that fails leaves the old file or the new one, whole, and not
 }
 
 TEST_CASE("the file that was there is there, with its mode, until the new one is complete") {
-  const support::Scratch scratch("file_faults");
+  const support::ScratchFolder scratch("file_faults");
   const std::string path = scratch.path("c.txt"), link = scratch.path("link");
   fs::create_symlink(path, link);
   for (const std::string& name : {path, link}) {
@@ -113,19 +113,19 @@ TEST_CASE("the file that was there is there, with its mode, until the new one is
 }
 
 TEST_CASE("calls that a signal interrupts, and that do one byte at a time, are called again") {
-  const support::Scratch scratch("file_faults");
+  const support::ScratchFolder scratch("file_faults");
   const std::string path = scratch.path("a.txt"), text(300, 't');
-  for (const Mishap mishap : {Mishap::interrupts, Mishap::shortens})
+  for (const CallMishap mishap : {CallMishap::interrupts, CallMishap::shortens})
     for (std::int64_t n = 1; n <= 12; ++n) {
       CAPTURE(n);
-      const faults::Trouble trouble(mishap, n);
+      const faults::FileTrouble trouble(mishap, n);
       core::write_file(path, text);
       CHECK(core::read_file(path) == text);
     }
 }
 
 TEST_CASE("a file that cannot be read to its end is not read") {
-  const support::Scratch scratch("file_faults");
+  const support::ScratchFolder scratch("file_faults");
   const std::string path = scratch.path("a.yaml");
   core::write_file(path, "a: 1\n");
   std::string text;
@@ -145,7 +145,7 @@ TEST_CASE("a file that cannot be read to its end is not read") {
 }
 
 TEST_CASE("a lock that fails is not held, and one that is held is let go of") {
-  const support::Scratch scratch("file_faults");
+  const support::ScratchFolder scratch("file_faults");
   const std::string path = scratch.path("deep/lock");
   bool held = false;
   with_each_call_failing(

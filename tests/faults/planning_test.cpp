@@ -26,7 +26,7 @@ using faults::refuse_each;
 namespace {
 
 /// A problem of four operators on two devices.
-struct Tiny {
+struct TinyProblem {
   graph::OpGraph graph = support::tiny_graph(4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});
   cluster::Cluster cluster = support::tiny_cluster(2);
   cost::AnalyticCosts costs;
@@ -45,7 +45,7 @@ struct Tiny {
 }  // namespace
 
 TEST_CASE("each planner") {
-  const Tiny tiny;
+  const TinyProblem tiny;
   for (const auto& planner : planners::catalogue()) {
     CAPTURE(planner.name);
     refuse_each(
@@ -69,7 +69,7 @@ TEST_CASE("the loop of all threads passes it on") {
 }
 
 TEST_CASE("a whole cell, its simulation and what slows it down") {
-  const Tiny tiny;
+  const TinyProblem tiny;
   refuse_each([&] { return report::to_csv(std::vector{tiny.planned().row}, {.measured = false}); }, 15);
   const auto found = tiny.planned();
   const auto order = score::order_of(tiny.problem, *found.plan);
@@ -85,12 +85,12 @@ TEST_CASE("a whole cell, its simulation and what slows it down") {
 }
 
 TEST_CASE("tables and timelines") {
-  const auto found = Tiny().planned();
+  const auto found = TinyProblem().planned();
   const std::vector<report::CellResult> rows(3, found.row);
   refuse_each([&] { return report::comparison(rows, "graphpipe", true); });
   refuse_each([&] { return report::to_markdown(rows) + report::to_latex(rows); });
   refuse_each([&] { return report::to_svg(*found.trace); });
-  const support::Scratch scratch("planning_violations");
+  const support::ScratchFolder scratch("planning_violations");
   refuse_each([&] {
     report::write_perfetto(scratch.path("t.pftrace"), *found.trace, nullptr);
     return std::string("written");

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t allocations_of(const std::function<std::string()>& work) {
-  const Scarcity none(kNever, false);
+  const MemoryScarcity none(kNever, false);
   work();
   return none.asked();
 }
@@ -29,14 +29,14 @@ std::set<std::int64_t> moments(std::int64_t all, std::int64_t samples) {
 }
 
 /// How a run ended; without memory of its own while memory is scarce.
-struct End {
+struct RunEnd {
   bool out_of_memory = false;
   char other[160] = "";
   std::string answer{};
 };
 
-void run_short(const std::function<std::string()>& work, std::int64_t n, bool for_good, End& end) {
-  const Scarcity scarcity(n, for_good);
+void run_short(const std::function<std::string()>& work, std::int64_t n, bool for_good, RunEnd& end) {
+  const MemoryScarcity scarcity(n, for_good);
   try {
     end.answer = work();
   } catch (const std::bad_alloc&) {
@@ -53,7 +53,7 @@ void refuse_each(const std::function<std::string()>& work, std::int64_t samples)
   for (const std::int64_t n : moments(allocations_of(work), samples))
     for (const bool for_good : {false, true}) {
       const std::int64_t before = live_blocks();
-      End end;
+      RunEnd end;
       run_short(work, n, for_good, end);
       const std::int64_t after = live_blocks() - (end.answer.capacity() > std::string().capacity());
       CAPTURE(n);

@@ -15,7 +15,7 @@
 #include "support/tiny_cells.hpp"
 
 using namespace penstock;
-using faults::Mishap;
+using faults::CallMishap;
 namespace fs = std::filesystem;
 
 namespace {
@@ -39,15 +39,15 @@ std::map<std::string, std::string> lasting_files(const std::string& folder) {
   return out;
 }
 
-struct Disturbed {
+struct RunDisturbance {
   bool needed = false;   ///< it makes as many calls
   bool refused = false;  ///< an input could not be read: its cells are rows that report it
 };
 
 /// Runs with the n-th file call failing.
-Disturbed disturbed(const experiment::Spec& spec, const std::string& folder, std::int64_t n, int error) {
-  Disturbed out;
-  const faults::Trouble trouble(Mishap::fails, n, error);
+RunDisturbance disturbed(const experiment::Spec& spec, const std::string& folder, std::int64_t n, int error) {
+  RunDisturbance out;
+  const faults::FileTrouble trouble(CallMishap::fails, n, error);
   try {
     for (const auto& row : experiment::run(spec, {folder, {}, {}}, {}).rows)
       out.refused |= row.status != "ok";
@@ -62,12 +62,12 @@ Disturbed disturbed(const experiment::Spec& spec, const std::string& folder, std
 
 TEST_CASE("a run that a file call failed goes on later as if nothing had been") {
   const experiment::Spec spec = tiny_spec();
-  const support::Scratch scratch("run_violations");
+  const support::ScratchFolder scratch("run_violations");
   const std::string peaceful = scratch.path("peaceful");
   experiment::run(spec, {peaceful, {}, {}}, {});
   const auto expected = lasting_files(peaceful);
   REQUIRE(expected.size() > 8);
-  Disturbed now{true};
+  RunDisturbance now{true};
   for (std::int64_t n = 1; now.needed; n += 1 + n / 5) {
     CAPTURE(n);
     now = disturbed(spec, scratch.path("out"), n, n % 2 ? EIO : ENOSPC);

@@ -23,8 +23,8 @@ namespace {
 
 /// A model, and plans of it whose stages end behind these parts of its row: 0 is the embedding, then come the
 /// layers.
-struct Case {
-  explicit Case(std::string family, std::map<std::string, std::string> parameters)
+struct FrameworkCase {
+  explicit FrameworkCase(std::string family, std::map<std::string, std::string> parameters)
       : model{std::move(family), std::move(parameters)}, graph(models::build(model.name, model.parameters)) {
     row = std::get<plan::LayerRow>(plan::layer_row(graph));
   }
@@ -58,19 +58,20 @@ struct Case {
   plan::LayerRow row;
 };
 
-const Case& llama8() {
-  static const Case out("llama", {{"layers", "8"},
-                                  {"hidden", "64"},
-                                  {"heads", "4"},
-                                  {"kv_heads", "2"},
-                                  {"feed_forward", "128"},
-                                  {"vocabulary", "512"},
-                                  {"sequence", "32"},
-                                  {"element_bytes", "2"}});
+const FrameworkCase& llama8() {
+  static const FrameworkCase out("llama", {{"layers", "8"},
+                                           {"hidden", "64"},
+                                           {"heads", "4"},
+                                           {"kv_heads", "2"},
+                                           {"feed_forward", "128"},
+                                           {"vocabulary", "512"},
+                                           {"sequence", "32"},
+                                           {"element_bytes", "2"}});
   return out;
 }
 
-std::string to(const char* name, const Case& of, const plan::Plan& plan, const std::string& csv = "") {
+std::string to(const char* name, const FrameworkCase& of, const plan::Plan& plan,
+               const std::string& csv = "") {
   const auto why = refusals(framework_named(name), of.graph, plan, !csv.empty());
   return why.empty() ? exported(framework_named(name), of.graph, plan, csv) : why.front();
 }
@@ -80,7 +81,7 @@ bool says(const std::string& text, const std::string& part) {
 }
 
 /// For torchtitan before 0.3.
-std::string older_titan(const Case& of, const plan::Plan& plan, const std::string& csv = "") {
+std::string older_titan(const FrameworkCase& of, const plan::Plan& plan, const std::string& csv = "") {
   const Framework& older = framework_named("torchtitan", "0.2");
   const auto why = refusals(older, of.graph, plan, !csv.empty());
   return why.empty() ? exported(older, of.graph, plan, csv) : why.front();
@@ -184,7 +185,7 @@ TEST_CASE("AutoModel gets numbers and resharding") {
   CHECK(says(text(), "  reshard_after_forward: false\n" + policy +
                          "    param_dtype: bfloat16\n    reduce_dtype: bfloat16\n"));
   CHECK(says(text(), "model:\n  torch_dtype: bfloat16\n"));
-  const Case fp32(
+  const FrameworkCase fp32(
       "llama",
       {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"kv_heads", "4"}, {"element_bytes", "4"}});
   CHECK(says(to("automodel", fp32, fp32.plan({1, 3}, 2)),
@@ -280,7 +281,7 @@ TEST_CASE("every value of a model is in Megatron-LM's arguments, or among those 
       if (base.contains(key)) base[key] = value;
     base.erase("size");
     const auto text = [&](const std::map<std::string, std::string>& parameters) {
-      const Case one(family, parameters);
+      const FrameworkCase one(family, parameters);
       return to("megatron", one, one.plan({1, one.row.parts() - 1}, 2));
     };
     const std::string usual = text(base);
@@ -300,12 +301,12 @@ TEST_CASE("every value of a model is in Megatron-LM's arguments, or among those 
 
 TEST_CASE("a comment above the arguments lists what Megatron-LM has no argument for") {
   const auto with = [](const std::string& scaling) {
-    const Case one("llama", {{"layers", "2"},
-                             {"hidden", "64"},
-                             {"heads", "4"},
-                             {"kv_heads", "2"},
-                             {"rope_scaling", scaling},
-                             {"rope_base", "1000000"}});
+    const FrameworkCase one("llama", {{"layers", "2"},
+                                      {"hidden", "64"},
+                                      {"heads", "4"},
+                                      {"kv_heads", "2"},
+                                      {"rope_scaling", scaling},
+                                      {"rope_base", "1000000"}});
     return to("megatron", one, one.plan({1, 3}, 2));
   };
   CHECK(says(
@@ -329,33 +330,33 @@ TEST_CASE("a stage without layers has nothing to compute again, and does not dif
 }
 
 TEST_CASE("experts and their groups in Megatron-LM's words; other frameworks get none of them") {
-  const Case mixture("mixtral", {{"layers", "2"},
-                                 {"hidden", "64"},
-                                 {"heads", "4"},
-                                 {"kv_heads", "2"},
-                                 {"experts", "8"},
-                                 {"chosen", "2"},
-                                 {"expert_width", "32"}});
+  const FrameworkCase mixture("mixtral", {{"layers", "2"},
+                                          {"hidden", "64"},
+                                          {"heads", "4"},
+                                          {"kv_heads", "2"},
+                                          {"experts", "8"},
+                                          {"chosen", "2"},
+                                          {"expert_width", "32"}});
   auto plan = mixture.plan({1, 3}, 2, 1, 4);
   for (auto& stage : plan.stages) stage.expert_parallel = 4;
   const std::string told = to("megatron", mixture, plan);
   CHECK(says(told, "--num-experts 8\n--moe-router-topk 2\n--moe-ffn-hidden-size 32\n"));
   CHECK(says(told, "--expert-model-parallel-size 4\n"));
   CHECK(to("deepspeed", mixture, plan) == "DeepSpeed is told nothing of experts here: the plan has EP4");
-  const Case latent("deepseek_v3", {{"layers", "3"},
-                                    {"dense_layers", "1"},
-                                    {"hidden", "64"},
-                                    {"heads", "4"},
-                                    {"query_rank", "24"},
-                                    {"key_rank", "16"},
-                                    {"head_width", "8"},
-                                    {"rotary_width", "4"},
-                                    {"value_width", "8"},
-                                    {"feed_forward", "96"},
-                                    {"experts", "8"},
-                                    {"chosen", "2"},
-                                    {"expert_width", "32"},
-                                    {"shared_width", "32"}});
+  const FrameworkCase latent("deepseek_v3", {{"layers", "3"},
+                                             {"dense_layers", "1"},
+                                             {"hidden", "64"},
+                                             {"heads", "4"},
+                                             {"query_rank", "24"},
+                                             {"key_rank", "16"},
+                                             {"head_width", "8"},
+                                             {"rotary_width", "4"},
+                                             {"value_width", "8"},
+                                             {"feed_forward", "96"},
+                                             {"experts", "8"},
+                                             {"chosen", "2"},
+                                             {"expert_width", "32"},
+                                             {"shared_width", "32"}});
   const std::string other = to("megatron", latent, latent.plan({2, 4}, 2));
   CHECK(says(other,
              "--multi-latent-attention\n--qk-layernorm\n--q-lora-rank 24\n--kv-lora-rank 16\n"
@@ -369,14 +370,14 @@ TEST_CASE("experts and their groups in Megatron-LM's words; other frameworks get
       other,
       "--rope-type yarn\n--rotary-scaling-factor 40\n--mscale 1\n--mscale-all-dim 1\n--num-experts 8\n"));
   CHECK_FALSE(says(other, "of YaRN"));
-  const Case other_yarn("deepseek_v3",
-                        {{"layers", "2"},
-                         {"dense_layers", "1"},
-                         {"hidden", "64"},
-                         {"heads", "4"},
-                         {"experts", "8"},
-                         {"chosen", "2"},
-                         {"rope_scaling", "yarn:factor=32:original_max_position_embeddings=8192"}});
+  const FrameworkCase other_yarn("deepseek_v3",
+                                 {{"layers", "2"},
+                                  {"dense_layers", "1"},
+                                  {"hidden", "64"},
+                                  {"heads", "4"},
+                                  {"experts", "8"},
+                                  {"chosen", "2"},
+                                  {"rope_scaling", "yarn:factor=32:original_max_position_embeddings=8192"}});
   CHECK(says(to("megatron", other_yarn, other_yarn.plan({1, 3}, 2)),
              "no argument for: original_max_position_embeddings 8192 of YaRN"));
 }
@@ -650,7 +651,7 @@ TEST_CASE("context groups need flash attention in Megatron-LM") {
   const Framework& megatron = framework_named("megatron");
   for (const char* how : {"plain", "fused", "flash"}) {
     CAPTURE(how);
-    const Case gpt("gpt", {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"attention", how}});
+    const FrameworkCase gpt("gpt", {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"attention", how}});
     plan::Plan plan = gpt.plan({3}, 1, 1, 4);
     for (auto& stage : plan.stages) stage.context_parallel = 2, stage.micro_batch = 2;
     const bool flash = std::string_view(how) == "flash";
@@ -672,14 +673,14 @@ TEST_CASE("a search for a framework is refused at once for a model that it canno
 
 // Megatron-LM 0.19's MoELayer raises in training where a tensor-parallel group has no sequence parallelism.
 TEST_CASE("experts under tensor parallelism need sequence parallelism in Megatron-LM") {
-  const Case mixture("mixtral", {{"layers", "2"},
-                                 {"hidden", "64"},
-                                 {"heads", "4"},
-                                 {"kv_heads", "4"},
-                                 {"experts", "8"},
-                                 {"chosen", "2"},
-                                 {"expert_width", "32"},
-                                 {"element_bytes", "2"}});
+  const FrameworkCase mixture("mixtral", {{"layers", "2"},
+                                          {"hidden", "64"},
+                                          {"heads", "4"},
+                                          {"kv_heads", "4"},
+                                          {"experts", "8"},
+                                          {"chosen", "2"},
+                                          {"expert_width", "32"},
+                                          {"element_bytes", "2"}});
   auto plan = mixture.plan({1, 3}, 2, 2);
   CHECK(to("megatron", mixture, plan) ==
         "Megatron-LM divides models with experts by TP2 with sequence parallelism alone: the plan has none");
@@ -720,21 +721,21 @@ TEST_CASE("torchtitan 0.3 is handed a config function, with modules of every sta
   CHECK(says(to("torchtitan", llama8(), plan), "        activation_checkpoint=None,\n"));
   CHECK_FALSE(says(to("torchtitan", llama8(), plan), "FullAC"));
   // Qwen's norms and biases are no part of torchtitan's llama3.
-  const Case normed("llama", {{"layers", "2"},
-                              {"hidden", "64"},
-                              {"heads", "4"},
-                              {"kv_heads", "4"},
-                              {"qk_norm", "yes"},
-                              {"element_bytes", "2"}});
+  const FrameworkCase normed("llama", {{"layers", "2"},
+                                       {"hidden", "64"},
+                                       {"heads", "4"},
+                                       {"kv_heads", "4"},
+                                       {"qk_norm", "yes"},
+                                       {"element_bytes", "2"}});
   CHECK(to("torchtitan", normed, normed.plan({1, 3}, 2)) ==
         "torchtitan gets plans of llama with qk_norm=no only: the model has yes");
   CHECK(says(older_titan(normed, normed.plan({1, 3}, 2)), "qk_norm yes"));
-  const Case windowed("llama", {{"layers", "2"},
-                                {"hidden", "64"},
-                                {"heads", "4"},
-                                {"kv_heads", "4"},
-                                {"window", "16"},
-                                {"element_bytes", "2"}});
+  const FrameworkCase windowed("llama", {{"layers", "2"},
+                                         {"hidden", "64"},
+                                         {"heads", "4"},
+                                         {"kv_heads", "4"},
+                                         {"window", "16"},
+                                         {"element_bytes", "2"}});
   CHECK(to("torchtitan", windowed, windowed.plan({1, 3}, 2)) ==
         "torchtitan gets plans of llama with window=0 only: the model has 16");
   CHECK(says(older_titan(windowed, windowed.plan({1, 3}, 2)), "window 16"));
@@ -794,8 +795,8 @@ TEST_CASE("AutoModel's recipe, DeepSpeed's parts, PyTorch's split points") {
              "split_spec = {\n    \"model.layers.3\": SplitPoint.BEGINNING,\n}\n"));
   CHECK(says(to("pytorch", llama8(), llama8().plan({8, 9}, 2)), "\"model.norm\": SplitPoint.BEGINNING"));
   CHECK(says(to("pytorch", llama8(), llama8().plan({2, 4, 6, 9}, 2)), "ranks_of_stages = [0, 1, 0, 1]\n"));
-  const Case opt("opt",
-                 {{"layers", "2"}, {"hidden", "8"}, {"heads", "1"}, {"vocabulary", "16"}, {"sequence", "4"}});
+  const FrameworkCase opt(
+      "opt", {{"layers", "2"}, {"hidden", "8"}, {"heads", "1"}, {"vocabulary", "16"}, {"sequence", "4"}});
   CHECK(
       to("torchtitan", opt, opt.plan({1, 3}, 2)) ==
       "torchtitan gets plans of llama models only: the names of other models' modules are not known here; the model is opt");
@@ -865,7 +866,8 @@ TEST_CASE("a plan of unlike degrees comes to the most common ones on the same de
   CHECK(spread->stages[0].replicas() == 2);
 }
 
-TEST_CASE("the nearest plan of random cuts is valid and accepted; of an accepted plan it is the plan itself") {
+TEST_CASE(
+    "the nearest plan of random cuts is valid and accepted; of an accepted plan it is the plan itself") {
   core::Random random(11);
   const auto cluster = cluster::load_cluster("8xH100").first(4);
   std::size_t mended_plans = 0;
@@ -951,7 +953,7 @@ TEST_CASE("two-byte weights without a precision are bf16, four-byte ones fp32") 
   auto plan = llama8().plan({4, 9}, 2);
   plan.training.precision = {};
   CHECK(precision_of(llama8().graph, plan) == "bf16");
-  const Case fp32(
+  const FrameworkCase fp32(
       "llama",
       {{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"kv_heads", "4"}, {"element_bytes", "4"}});
   CHECK(precision_of(fp32.graph, fp32.plan({1, 3}, 2)) == "fp32");

@@ -589,7 +589,7 @@ TEST_CASE("${NAME:value} of a YAML file is its value") {
 }
 
 TEST_CASE("a job of Primus takes its model from the file that it names, and overrides it") {
-  const support::Scratch folder("primus_job");
+  const support::ScratchFolder folder("primus_job");
   const auto write = [&](const std::string& name, const std::string& text) {
     core::write_file(folder.path(name), text);
     return folder.path(name);

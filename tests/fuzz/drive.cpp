@@ -38,7 +38,7 @@ FUZZ_TARGETS
 
 namespace {
 
-using penstock::fuzz::Inputs;
+using penstock::fuzz::FuzzInputs;
 using Target = int (*)(const std::uint8_t*, std::size_t);
 using Counter = std::atomic<std::size_t>;
 
@@ -51,7 +51,7 @@ const std::map<std::string, Target> kTargets = {
 #undef TARGET
 };
 
-struct Order {
+struct FuzzOrder {
   std::string target;
   std::size_t runs = 10'000;
   std::optional<std::size_t> only;
@@ -65,8 +65,8 @@ std::size_t number_after(const std::string& option, const std::string& text) {
   return number;
 }
 
-Order parse(int argc, char** argv) {
-  Order order;
+FuzzOrder parse(int argc, char** argv) {
+  FuzzOrder order;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--runs" && i + 1 < argc)
@@ -98,7 +98,7 @@ Counter& shared_counter() {
 }
 
 /// In a child, since a crash, a sanitizer or the memory's end takes a whole process. Returns how it ended.
-int run_all(Target target, const Inputs& inputs, std::size_t end, Counter& at) {
+int run_all(Target target, const FuzzInputs& inputs, std::size_t end, Counter& at) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot start a process");
   if (child == 0) {
@@ -118,7 +118,8 @@ std::string described(int status) {
 }
 
 /// Keeps the input, which may become a seed, and prints how to run it again.
-void report(const std::string& target, const Inputs& inputs, std::size_t at, std::size_t end, int status) {
+void report(const std::string& target, const FuzzInputs& inputs, std::size_t at, std::size_t end,
+            int status) {
   const std::string how = described(status);
   if (at == end) {
     std::printf("fuzz %s: after the last input: %s\n", target.c_str(), how.c_str());
@@ -130,9 +131,9 @@ void report(const std::string& target, const Inputs& inputs, std::size_t at, std
               at, how.c_str(), file.c_str(), target.c_str(), at);
 }
 
-int drive(const Order& order) {
+int drive(const FuzzOrder& order) {
   const Target target = kTargets.at(order.target);
-  const Inputs inputs(order.target, penstock::support::checkout("/tests/fuzz/seeds/" + order.target));
+  const FuzzInputs inputs(order.target, penstock::support::checkout("/tests/fuzz/seeds/" + order.target));
   if (order.only) {
     run(target, inputs[*order.only]);
     return 0;
@@ -151,7 +152,7 @@ int drive(const Order& order) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Order order;
+  FuzzOrder order;
   try {
     order = parse(argc, argv);
   } catch (const std::invalid_argument& error) {

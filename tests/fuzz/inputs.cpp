@@ -16,7 +16,7 @@ constexpr std::size_t kLongest = 16'384;  // bytes of an input
 constexpr std::size_t kDeepest = 8'192;   // brackets in one another
 
 /// [begin, end) of a text.
-struct Span {
+struct TextSpan {
   std::size_t begin = 0, end = 0;
   std::size_t size() const { return end - begin; }
 };
@@ -27,7 +27,7 @@ bool in_word(char c) {
 }
 
 /// The first word that ends after `from`; an empty one at the end of the text.
-Span word_after(const std::string& text, std::size_t from) {
+TextSpan word_after(const std::string& text, std::size_t from) {
   std::size_t begin = from;
   while (begin < text.size() && !in_word(text[begin])) ++begin;
   while (begin > 0 && begin < text.size() && in_word(text[begin - 1])) --begin;
@@ -56,47 +56,47 @@ std::vector<std::string> words_of(const std::vector<std::string>& texts) {
                                  "{}",
                                  "4294967296"};
   for (const std::string& text : texts)
-    for (Span word = word_after(text, 0); word.size() > 0; word = word_after(text, word.end))
+    for (TextSpan word = word_after(text, 0); word.size() > 0; word = word_after(text, word.end))
       words.insert(text.substr(word.begin, word.size()));
   return {words.begin(), words.end()};
 }
 
-Span any_span(const std::string& text, Dice& dice) {
+TextSpan any_span(const std::string& text, SeededDice& dice) {
   const std::size_t begin = dice.below(text.size() + 1);
   return {begin, begin + dice.below(text.size() - begin + 1)};
 }
 
 /// The lines that `span` touches.
-Span whole_lines(const std::string& text, Span span) {
+TextSpan whole_lines(const std::string& text, TextSpan span) {
   const std::size_t before = span.begin == 0 ? std::string::npos : text.rfind('\n', span.begin - 1);
   const std::size_t after = text.find('\n', span.end);
   return {before == std::string::npos ? 0 : before + 1, after == std::string::npos ? text.size() : after + 1};
 }
 
 /// Bytes or lines, mostly few of them: what remains of a file is then still much like one.
-Span piece(const std::string& text, Dice& dice) {
-  Span span = any_span(text, dice);
+TextSpan piece(const std::string& text, SeededDice& dice) {
+  TextSpan span = any_span(text, dice);
   if (dice.below(4)) span.end = std::min(span.end, span.begin + 1 + dice.below(8));
   return dice.below(2) ? whole_lines(text, span) : span;
 }
 
-void flip_bit(std::string& text, Dice& dice) {
+void flip_bit(std::string& text, SeededDice& dice) {
   if (text.empty()) return;
   char& c = text[dice.below(text.size())];
   c = static_cast<char>(static_cast<unsigned char>(c) ^ (1U << dice.below(8)));
 }
 
-void set_byte(std::string& text, Dice& dice) {
+void set_byte(std::string& text, SeededDice& dice) {
   static const std::string telling("\0\xff\x80\x7f\n\r\t \"'\\{}[](),:;-+.#&*!|>%@?~/eE019", 36);
   if (!text.empty()) text[dice.below(text.size())] = telling[dice.below(telling.size())];
 }
 
-void truncate(std::string& text, Dice& dice) {
+void truncate(std::string& text, SeededDice& dice) {
   text.resize(dice.below(text.size() + 1));
 }
 
-void duplicate(std::string& text, Dice& dice) {
-  const Span from = piece(text, dice);
+void duplicate(std::string& text, SeededDice& dice) {
+  const TextSpan from = piece(text, dice);
   const std::string copy = text.substr(from.begin, from.size());
   const std::size_t to = dice.below(2) ? from.end : dice.below(text.size() + 1);
   for (std::size_t times = 1 + (dice.below(8) ? 0 : dice.below(64)); times > 0 && text.size() < kLongest;
@@ -104,26 +104,26 @@ void duplicate(std::string& text, Dice& dice) {
     text.insert(to, copy);
 }
 
-void erase(std::string& text, Dice& dice) {
-  const Span gone = piece(text, dice);
+void erase(std::string& text, SeededDice& dice) {
+  const TextSpan gone = piece(text, dice);
   text.erase(gone.begin, gone.size());
 }
 
 /// A piece changes places with what follows it.
-void swap_neighbours(std::string& text, Dice& dice) {
-  const Span first = piece(text, dice);
+void swap_neighbours(std::string& text, SeededDice& dice) {
+  const TextSpan first = piece(text, dice);
   const std::size_t end = first.end + std::min(first.size(), text.size() - first.end);
   const auto at = [&text](std::size_t place) { return text.begin() + static_cast<std::ptrdiff_t>(place); };
   std::rotate(at(first.begin), at(first.end), at(end));
 }
 
 /// Brackets around a piece, many deep; half of the time they are closed.
-void nest(std::string& text, Dice& dice) {
+void nest(std::string& text, SeededDice& dice) {
   static const std::pair<const char*, const char*> brackets[] = {
       {"[", "]"}, {"{", "}"}, {"{a: ", "}"}, {"{\"a\":[", "]}"}, {"- ", ""}, {"? ", ""}, {"(", ")"}};
   const auto& [open, close] = brackets[dice.below(std::size(brackets))];
   const std::size_t depth = std::min(kDeepest, std::size_t{1} << dice.below(14));
-  const Span inside = piece(text, dice);
+  const TextSpan inside = piece(text, dice);
   std::string before, after;
   for (std::size_t d = 0; d < depth; ++d) before += open, after += close;
   if (dice.below(2)) text.insert(inside.end, after);
@@ -142,25 +142,25 @@ std::vector<std::string> files_of(const std::string& folder) {
 
 }  // namespace
 
-Dice::Dice(const std::string& name, std::size_t number) {
+SeededDice::SeededDice(const std::string& name, std::size_t number) {
   std::vector<std::uint32_t> numbers(name.begin(), name.end());
   numbers.push_back(static_cast<std::uint32_t>(number));
   std::seed_seq series(numbers.begin(), numbers.end());
   engine_.seed(series);
 }
 
-Inputs::Inputs(std::string target, const std::string& folder)
+FuzzInputs::FuzzInputs(std::string target, const std::string& folder)
     : target_(std::move(target)), seeds_(files_of(folder)), words_(words_of(seeds_)) {}
 
-std::string Inputs::operator[](std::size_t number) const {
+std::string FuzzInputs::operator[](std::size_t number) const {
   if (number < seeds_.size()) return seeds_[number];
-  Dice dice(target_, number);
+  SeededDice dice(target_, number);
   std::string text = seeds_[dice.below(seeds_.size())];
   for (std::size_t places = 1 + dice.below(1 + dice.below(8)); places > 0; --places) change(text, dice);
   return text;
 }
 
-void Inputs::change(std::string& text, Dice& dice) const {
+void FuzzInputs::change(std::string& text, SeededDice& dice) const {
   switch (dice.below(16)) {
     case 0:
       flip_bit(text, dice);
@@ -197,15 +197,15 @@ void Inputs::change(std::string& text, Dice& dice) const {
 }
 
 /// The head of one text and the tail of a seed.
-void Inputs::splice(std::string& text, Dice& dice) const {
+void FuzzInputs::splice(std::string& text, SeededDice& dice) const {
   const std::string& other = seeds_[dice.below(seeds_.size())];
   truncate(text, dice);
   text += other.substr(dice.below(other.size() + 1));
 }
 
 /// In the place of a word, mostly; else anywhere.
-void Inputs::put_word(std::string& text, Dice& dice) const {
-  Span place = word_after(text, dice.below(text.size() + 1));
+void FuzzInputs::put_word(std::string& text, SeededDice& dice) const {
+  TextSpan place = word_after(text, dice.below(text.size() + 1));
   if (dice.below(8) == 0) place = {place.begin, place.begin};
   text.replace(place.begin, place.size(), words_[dice.below(words_.size())]);
 }

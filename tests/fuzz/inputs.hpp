@@ -11,10 +11,10 @@
 namespace penstock::fuzz {
 
 /// Draws below a bound, the same on every platform (the standard's distributions are not).
-class Dice {
+class SeededDice {
  public:
   /// A series of its own for every `name` and `number`.
-  Dice(const std::string& name, std::size_t number);
+  SeededDice(const std::string& name, std::size_t number);
   /// 0 .. sides - 1; 0 for no sides.
   std::size_t below(std::size_t sides) { return sides ? engine_() % sides : 0; }
 
@@ -22,19 +22,19 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
-class Inputs {
+class FuzzInputs {
  public:
   /// The files of `folder` by name; throws without any.
-  Inputs(std::string target, const std::string& folder);
+  FuzzInputs(std::string target, const std::string& folder);
 
   std::size_t seeds() const { return seeds_.size(); }
   /// The seeds come first; every larger number is a seed that was changed in 1 to 8 places.
   std::string operator[](std::size_t number) const;
 
  private:
-  void change(std::string& text, Dice& dice) const;
-  void splice(std::string& text, Dice& dice) const;
-  void put_word(std::string& text, Dice& dice) const;
+  void change(std::string& text, SeededDice& dice) const;
+  void splice(std::string& text, SeededDice& dice) const;
+  void put_word(std::string& text, SeededDice& dice) const;
 
   std::string target_;
   std::vector<std::string> seeds_;

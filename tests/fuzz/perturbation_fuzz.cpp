@@ -41,7 +41,7 @@ sim::TaskGraph two_passes() {
 void simulate(const sim::Perturbation& perturbation, sim::NetworkModel network) {
   sim::TaskGraph graph = two_passes();
   sim::apply(perturbation, 1, graph);
-  const sim::Times times = sim::run(graph, network);
+  const sim::TaskTimes times = sim::run(graph, network);
   std::int64_t before = 0;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     core::require(times.start[t] >= before && times.end[t] >= times.start[t], "time goes forward");

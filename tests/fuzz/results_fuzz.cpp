@@ -16,12 +16,12 @@ namespace {
 void check_results(const std::string& text) {
   std::string once;
   try {
-    const report::Results read = report::parse_results(text, "fuzz");
+    const report::ResultSet read = report::parse_results(text, "fuzz");
     once = report::to_json(read.rows, read.provenance);
   } catch (const core::BadInput&) {
     return;
   }
-  const report::Results again = report::parse_results(once, "fuzz");  // a refusal here is a fault
+  const report::ResultSet again = report::parse_results(once, "fuzz");  // a refusal here is a fault
   core::require(report::to_json(again.rows, again.provenance) == once, "results read back the same");
 }
 

@@ -17,7 +17,7 @@ namespace {
 cluster::ListedCluster listed(const std::string& text) {
   cluster::ListedCluster out;
   out.name = "fuzz";
-  out.device = &*std::ranges::find(cluster::rented(), "A100-80", &cluster::Rented::name);
+  out.device = &*std::ranges::find(cluster::rented(), "A100-80", &cluster::RentedGpu::name);
   switch (cluster::topology_format(text)) {
     case cluster::TopologyFormat::smi_matrix:
       out.machine = cluster::parse_smi_matrix(text, "fuzz");

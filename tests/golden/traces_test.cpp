@@ -24,16 +24,16 @@ std::int64_t index(Id id) {
 }
 
 /// Numbers as eight bytes each: text would take most of the test's time.
-class Packed {
+class PackedNumbers {
  public:
   template <class... Numbers>
-  Packed& add(Numbers... numbers) {
+  PackedNumbers& add(Numbers... numbers) {
     (append(static_cast<std::int64_t>(numbers)), ...);
     return *this;
   }
   /// Adds the number of values, then the values.
   template <class T>
-  Packed& list(const std::vector<T>& values) {
+  PackedNumbers& list(const std::vector<T>& values) {
     add(values.size());
     for (const T value : values)
       if constexpr (std::is_integral_v<T>)
@@ -49,8 +49,8 @@ class Packed {
   std::string bytes_;
 };
 
-Packed packed(const trace::Trace& trace) {
-  Packed out;
+PackedNumbers packed(const trace::Trace& trace) {
+  PackedNumbers out;
   out.add(trace.iteration.value(), trace.mini_batch, trace.mini_batches, trace.spans.size());
   for (const auto& span : trace.spans)
     out.add(span.kind, index(span.device), index(span.peer), index(span.stage), span.micro_batch,
@@ -65,8 +65,8 @@ Packed packed(const trace::Trace& trace) {
   return out;
 }
 
-Packed packed(const replay::DevicePrograms& program) {
-  Packed out;
+PackedNumbers packed(const replay::DevicePrograms& program) {
+  PackedNumbers out;
   for (const auto& m : program.messages)
     out.add(m.gradient, index(m.from), index(m.to), index(m.sender), index(m.receiver), m.samples.first,
             m.samples.count, m.part, m.parts, m.bytes.value(), m.sent_in, m.needed_in)
@@ -83,13 +83,13 @@ Packed packed(const replay::DevicePrograms& program) {
   return out;
 }
 
-struct Group {
+struct PlanGroup {
   int plans = 0;
   std::string digests;  ///< of all, one after the other
 };
 
 /// By schedule, network, collective and what divides the stages.
-using Groups = std::map<std::string, Group>;
+using Groups = std::map<std::string, PlanGroup>;
 
 void add(Groups& groups, const std::string& group, const std::string& digest) {
   ++groups[group].plans;

@@ -20,13 +20,13 @@ namespace {
 
 constexpr double kTolerance = 1e-4;  ///< of the length; SSE 4.1 and AVX 512 differ by 1.1e-5
 
-struct Learnt {
+struct GradientSummary {
   double length = 0;     ///< of all gradients
   double direction = 0;  ///< their projection on a fixed direction, over the length of that
 };
 
-Learnt measured(const Weights& gradients) {
-  Learnt out;
+GradientSummary measured(const Weights& gradients) {
+  GradientSummary out;
   double index = 0;
   for (const auto& [op, tensors] : gradients)
     for (const auto& tensor : tensors)
@@ -38,7 +38,7 @@ Learnt measured(const Weights& gradients) {
   return out;
 }
 
-Learnt trained(std::uint64_t seed) {
+GradientSummary trained(std::uint64_t seed) {
   const auto model = replay::test::random_training(seed);
   const auto host = kernels::open_device("host", 1);
   const auto program = replay::lower(model.graph, {model.graph, model.plan});
@@ -50,14 +50,15 @@ Learnt trained(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("400 random models on random groups learn what they ever learnt") {
-  std::vector<Learnt> all(400);
+  std::vector<GradientSummary> all(400);
   core::parallel_for(all.size(), [&](std::size_t seed) { all[seed] = trained(seed); });
   std::string text;
-  for (const Learnt& learnt : all) text += fmt::format("{:.5g} {:.5g}\n", learnt.length, learnt.direction);
+  for (const GradientSummary& learnt : all)
+    text += fmt::format("{:.5g} {:.5g}\n", learnt.length, learnt.direction);
   std::istringstream golden(support::accepted("trained.txt", text));
   for (std::size_t seed = 0; seed < all.size(); ++seed) {
     CAPTURE(seed);
-    Learnt expected;
+    GradientSummary expected;
     REQUIRE((golden >> expected.length >> expected.direction).good());
     CHECK(std::abs(all[seed].length - expected.length) <= kTolerance * expected.length);
     CHECK(std::abs(all[seed].direction - expected.direction) <= kTolerance * expected.length);

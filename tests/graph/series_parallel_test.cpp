@@ -12,16 +12,16 @@ using graph::Dag;
 using graph::Edge;
 using graph::SpTree;
 using graph::Vertex;
-using Kind = SpTree::Kind;
+using NodeKind = SpTree::NodeKind;
 
 namespace {
 
 /// "(0 (1 | 2) 3)": series by blanks, parallel by bars.
 std::string drawn(const SpTree& tree, int i) {
-  if (tree.node(i).kind == Kind::leaf) return std::to_string(tree.node(i).vertex);
+  if (tree.node(i).kind == NodeKind::leaf) return std::to_string(tree.node(i).vertex);
   std::string text;
   for (int child : tree.children_of(i))
-    text += (text.empty() ? "(" : tree.node(i).kind == Kind::series ? " " : " | ") + drawn(tree, child);
+    text += (text.empty() ? "(" : tree.node(i).kind == NodeKind::series ? " " : " | ") + drawn(tree, child);
   return text + ")";
 }
 
@@ -49,8 +49,8 @@ void check_shape(const SpTree& tree) {
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
     const auto& node = tree.nodes[i];
     const auto below = tree.children_of(static_cast<int>(i));
-    CHECK(
-        (node.kind == Kind::leaf ? below.empty() && node.vertex >= 0 : below.size() >= 2 && node.vertex < 0));
+    CHECK((node.kind == NodeKind::leaf ? below.empty() && node.vertex >= 0
+                                       : below.size() >= 2 && node.vertex < 0));
     Vertex last = -1;
     for (int child : below) {
       CHECK(child > static_cast<int>(i));

@@ -157,7 +157,8 @@ TEST_CASE("a stopped search looks for no cut") {
   const std::atomic<bool> stop{true};
   const Dag n(4, {{0, 2}, {0, 3}, {1, 3}});
   const std::vector<double> weights(4, 1.0);
-  CHECK_THROWS_AS(graph::make_series_parallel(n, weights, {}, core::StopToken(&stop)), core::Interrupted);
+  CHECK_THROWS_AS(graph::make_series_parallel(n, weights, {}, core::StopToken(&stop)),
+                  core::InterruptedError);
   CHECK(graph::make_series_parallel(n, weights).added.size() == 1);
 }
 

@@ -9,10 +9,10 @@
 #include "support/tiny.hpp"
 
 using namespace penstock;
-using graph::Axis;
+using graph::AxisRole;
 using graph::DType;
-using graph::Role;
 using graph::Tensor;
+using graph::TensorAxis;
 using models::Layers;
 
 namespace {
@@ -37,16 +37,17 @@ TEST_CASE("axes are named by what they count") {
   net.batch_norm("norm", image);
   net.concat("both", {image, image});
   const auto made = named_outputs(net.build());
-  const std::vector<Axis> rows = {{Role::rows, 6}, {Role::features, 8}};
-  CHECK(made.at("rows") == Tensor{{{Role::elements, 6}}, DType::index});
-  CHECK(made.at("shown") == Tensor{{{Role::elements, 6}}, DType::index});
-  CHECK(made.at("table") == Tensor{{{Role::rows, 6}, {Role::features, 4}}, DType::number});
+  const std::vector<TensorAxis> rows = {{AxisRole::rows, 6}, {AxisRole::features, 8}};
+  CHECK(made.at("rows") == Tensor{{{AxisRole::elements, 6}}, DType::index});
+  CHECK(made.at("shown") == Tensor{{{AxisRole::elements, 6}}, DType::index});
+  CHECK(made.at("table") == Tensor{{{AxisRole::rows, 6}, {AxisRole::features, 4}}, DType::number});
   CHECK(made.at("wide").axes == rows);
   CHECK(made.at("curve").axes == rows);
   // (9 - 3) / 2 + 1 = 4 by 7 - 3 + 1 = 5, of 5 channels.
-  CHECK(made.at("conv").axes == std::vector<Axis>{{Role::height, 4}, {Role::width, 5}, {Role::features, 5}});
-  CHECK(made.at("norm").axes == std::vector<Axis>{{Role::rows, 20}, {Role::features, 5}});
-  CHECK(made.at("both").axes == std::vector<Axis>{{Role::rows, 20}, {Role::features, 10}});
+  CHECK(made.at("conv").axes ==
+        std::vector<TensorAxis>{{AxisRole::height, 4}, {AxisRole::width, 5}, {AxisRole::features, 5}});
+  CHECK(made.at("norm").axes == std::vector<TensorAxis>{{AxisRole::rows, 20}, {AxisRole::features, 5}});
+  CHECK(made.at("both").axes == std::vector<TensorAxis>{{AxisRole::rows, 20}, {AxisRole::features, 10}});
   CHECK(made.at("picture").dtype == DType::number);
 }
 

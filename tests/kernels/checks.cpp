@@ -11,7 +11,7 @@
 
 namespace penstock::test {
 
-using Kind = kernels::UpdateRule::Kind;
+using Kind = kernels::UpdateRule::RuleKind;
 using Values = reference::Values;
 
 namespace {
@@ -45,12 +45,12 @@ Values expected(const kernels::UpdateRule& r, Values w, const Values& gradient, 
   return w;
 }
 
-struct Run {
+struct UpdateRun {
   Values before, gradient, after;
 };
 
 /// `steps` steps on random parameters, into another buffer and back, which comes to the same as in place.
-Run run(Backend& backend, const kernels::UpdateRule& rule, Precision precision, int steps) {
+UpdateRun run(Backend& backend, const kernels::UpdateRule& rule, Precision precision, int steps) {
   const auto stream = backend.make_stream();
   const auto update = backend.make_update(rule, kCount, precision);
   const auto w = backend.allocate(kernels::storage(precision), kCount),
@@ -58,7 +58,7 @@ Run run(Backend& backend, const kernels::UpdateRule& rule, Precision precision, 
              g = backend.allocate(kernels::storage(precision), kCount);
   kernels::write_random(backend, *w, 3);
   kernels::write_random(backend, *g, 4);
-  Run result{kernels::read_values(backend, *w), kernels::read_values(backend, *g), {}};
+  UpdateRun result{kernels::read_values(backend, *w), kernels::read_values(backend, *g), {}};
   std::vector<std::unique_ptr<kernels::Buffer>> owned;
   std::vector<kernels::Buffer*> state;
   for (const auto& slot : update->state()) {
@@ -82,7 +82,7 @@ Run run(Backend& backend, const kernels::UpdateRule& rule, Precision precision, 
 void check_rules(Backend& backend) {
   for (const Kind kind : {Kind::sgd, Kind::momentum, Kind::adam}) {
     const kernels::UpdateRule rule{.kind = kind, .rate = 0.01f};
-    const Run r = run(backend, rule, Precision::fp32, 5);
+    const UpdateRun r = run(backend, rule, Precision::fp32, 5);
     CHECK(distance(r.after, r.before) > 1e-3);
     CHECK(distance(r.after, expected(rule, r.before, r.gradient, 5)) < 1e-6);
   }
@@ -92,14 +92,14 @@ void check_rules(Backend& backend) {
 /// are not.
 void check_master(Backend& backend, Precision precision) {
   const kernels::UpdateRule rule{.kind = Kind::sgd, .rate = 1e-4f};
-  const Run r = run(backend, rule, precision, 400);
+  const UpdateRun r = run(backend, rule, precision, 400);
   CHECK(distance(r.after, expected(rule, r.before, r.gradient, 400)) < 4e-3);
   CHECK(distance(r.after, r.before) > 1e-2);
 }
 
 /// m = 0.1 g, v = 0.001 g^2; corrected: g and g^2, so that w moves by rate g / |g|.
 void check_first_step_of_adam(Backend& backend) {
-  const Run r = run(backend, {.kind = Kind::adam, .rate = 0.5f}, Precision::fp32, 1);
+  const UpdateRun r = run(backend, {.kind = Kind::adam, .rate = 0.5f}, Precision::fp32, 1);
   for (std::size_t i = 0; i < r.after.size(); ++i)
     CHECK(std::abs(r.after[i] - r.before[i]) == support::near(0.5, 1e-4));
 }
@@ -123,7 +123,7 @@ void check_kernel(Backend& backend, const Operator& op, std::int64_t samples, Pr
   CAPTURE(op.name);
   CAPTURE(samples);
   CAPTURE(kernels::name(precision));
-  Trial trial(backend, op, samples, precision, 100 + static_cast<std::uint64_t>(samples));
+  KernelTrial trial(backend, op, samples, precision, 100 + static_cast<std::uint64_t>(samples));
   trial.run_all();
   const auto operands = trial.operands();
   CHECK(distance(trial.output(), reference::forward(op, samples, operands)) <= most);
@@ -135,7 +135,7 @@ void check_kernel(Backend& backend, const Operator& op, std::int64_t samples, Pr
 }
 
 std::vector<Values> results(Backend& backend, const Operator& op, Precision precision) {
-  Trial trial(backend, op, 3, precision, 5);
+  KernelTrial trial(backend, op, 3, precision, 5);
   trial.run_all();
   std::vector<Values> all = {trial.output()};
   for (const Values& values : trial.gradients().inputs) all.push_back(values);
@@ -146,7 +146,7 @@ std::vector<Values> results(Backend& backend, const Operator& op, Precision prec
 void check_tables_are_added_to(Backend& backend) {
   for (const Operator& op : kernel_cases()) {
     if (op.kind != graph::OpKind::embedding) continue;
-    Trial trial(backend, op, 3, Precision::fp32, 5);
+    KernelTrial trial(backend, op, 3, Precision::fp32, 5);
     trial.run_all();
     const auto once = trial.gradients().parameters[0];
     trial.run(graph::Pass::weight_gradient);
@@ -159,7 +159,7 @@ void check_tables_are_added_to(Backend& backend) {
 void check_missing_rows(Backend& backend) {
   for (const Operator& op : kernel_cases()) {
     if (op.kind != graph::OpKind::embedding) continue;
-    Trial table(backend, op, 1, Precision::fp32, 1);
+    KernelTrial table(backend, op, 1, Precision::fp32, 1);
     const double end = op.name.find("part") == std::string::npos ? 7 : 16;
     for (const auto& [row, missing] : {std::pair{end - 1, false}, {end, true}, {0.0, false}, {-1.0, true}}) {
       CAPTURE(row);
@@ -174,7 +174,7 @@ void check_missing_rows(Backend& backend) {
 }
 
 void check_misfits(Backend& backend) {
-  Trial trial(backend, kernel_cases().front(), 1, Precision::fp32, 1);
+  KernelTrial trial(backend, kernel_cases().front(), 1, Precision::fp32, 1);
   std::swap(trial.buffers().inputs[0], trial.buffers().output);
   CHECK_THROWS_AS(trial.run(graph::Pass::forward), core::Error);
 }
@@ -182,7 +182,7 @@ void check_misfits(Backend& backend) {
 void check_shared_buffers(Backend& backend) {
   for (const Operator& op : kernel_cases()) {
     if (op.name != "sum") continue;
-    Trial trial(backend, op, 1, Precision::fp32, 1);
+    KernelTrial trial(backend, op, 1, Precision::fp32, 1);
     auto& buffers = trial.buffers();
     buffers.inputs[1] = buffers.inputs[2] = buffers.inputs[0];
     buffers.input_gradients = {buffers.output_gradient, buffers.output_gradient, buffers.input_gradients[2]};

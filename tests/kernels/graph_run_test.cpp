@@ -23,7 +23,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-struct Host {
+struct HostDevice {
   std::unique_ptr<kernels::Backend> backend = kernels::open_device("host", 1);
   std::unique_ptr<kernels::Stream> stream = backend->make_stream();
 };
@@ -35,7 +35,7 @@ double dot(const Values& a, const Values& b) {
 }
 
 /// The sum over all unread outputs of output times the gradient given for it.
-double loss(Host& host, const graph::OpGraph& graph, GraphRun& run) {
+double loss(HostDevice& host, const graph::OpGraph& graph, GraphRun& run) {
   run.forward(*host.stream);
   double sum = 0;
   for (std::size_t v = 0; v < graph.size(); ++v)
@@ -52,7 +52,7 @@ Values moved(const Values& from, const Values& along, double by) {
 }
 
 /// The slope of the loss as parameters move along `direction`, by central difference.
-double slope(Host& host, const graph::OpGraph& graph, GraphRun& run, Buffer& parameters,
+double slope(HostDevice& host, const graph::OpGraph& graph, GraphRun& run, Buffer& parameters,
              const Values& direction) {
   constexpr double kStep = 1e-2;
   const Values before = read_values(*host.backend, parameters);
@@ -67,7 +67,7 @@ double slope(Host& host, const graph::OpGraph& graph, GraphRun& run, Buffer& par
 
 /// Every parameter's gradient, along itself, is the loss's slope. Returns how many were looked at.
 int check_gradients(const graph::OpGraph& graph, std::int64_t samples) {
-  Host host;
+  HostDevice host;
   GraphRun run(*host.backend, graph, samples, kernels::Precision::fp32, 7);
   run.zero_tables(*host.stream);
   loss(host, graph, run);
@@ -130,7 +130,7 @@ TEST_CASE("cross attention of a translator is what the reference makes of decode
                                                        {"vocabulary", "11"},
                                                        {"source_length", "3"},
                                                        {"target_length", "3"}});
-  Host host;
+  HostDevice host;
   GraphRun run(*host.backend, graph, 2, kernels::Precision::fp32, 7);
   run.forward(*host.stream);
   const auto named = [&](const std::string& name) {
@@ -155,7 +155,7 @@ TEST_CASE("tied operators share parameters and add to one gradient") {
   net.linear("head", net.linear("middle", x, 3, {.bias = true}), 11, {.parameters_of = "table"});
   const graph::OpGraph graph = net.build();
   CHECK(check_gradients(graph, 2) == 4);  // table, weights, bias, and the table again
-  Host host;
+  HostDevice host;
   const GraphRun run(*host.backend, graph, 2, kernels::Precision::fp32, 1);
   CHECK(run.parameters(core::OpId(1)) == run.parameters(core::OpId(3)));
 }
@@ -166,7 +166,7 @@ TEST_CASE("only what training needs is run") {
   const auto relu = net.activation("before", x, models::Activation::relu);
   net.activation("after", net.linear("a", relu, 4), models::Activation::relu);
   const graph::OpGraph graph = net.build();
-  Host host;
+  HostDevice host;
   const GraphRun run(*host.backend, graph, 1, kernels::Precision::fp32, 1);
   CHECK_FALSE(run.runs(core::OpId(0), graph::Pass::forward));         // an input
   CHECK_FALSE(run.runs(core::OpId(1), graph::Pass::input_gradient));  // nothing above is trained
@@ -206,7 +206,7 @@ TEST_CASE("operands that fit nowhere are refused") {
     builder.add(op, v == 0 ? std::vector<core::OpId>{} : std::vector<core::OpId>{core::OpId(v - 1)});
   }
   const graph::OpGraph broken = builder.build();
-  Host host;
+  HostDevice host;
   CHECK_THROWS_WITH_AS(GraphRun(*host.backend, broken, 1, kernels::Precision::fp32, 1),
                        "operator 'b': the output of 'a' has not the 5 elements of x", core::BadInput);
 }

@@ -16,7 +16,7 @@
 using namespace penstock;
 using kernels::Precision;
 using test::check_kernel;
-using test::Trial;
+using test::KernelTrial;
 
 namespace {
 
@@ -51,7 +51,7 @@ std::ptrdiff_t helpers(int threads) {
   std::ptrdiff_t before = 0, after = 0;
   std::thread([&] {
     const auto host = kernels::open_device("host", threads);
-    Trial trial(*host, dense(64, 512, 512), 1, Precision::fp32, 1);
+    KernelTrial trial(*host, dense(64, 512, 512), 1, Precision::fp32, 1);
     before = threads_alive();
     trial.run_all();
     after = threads_alive();

@@ -15,7 +15,7 @@ using kernels::Element;
 
 namespace {
 
-struct Pretended {
+struct FakeLibrary {
   std::string broken;
   std::vector<std::string> log;
   int alive = 0;
@@ -95,8 +95,8 @@ kernels::cuda::NcclCalls pretended() {
   return out;
 }
 
-struct Fake : Buffer {
-  Fake(Element element, std::int64_t count) : Buffer(element, count) {}
+struct FakeBuffer : Buffer {
+  FakeBuffer(Element element, std::int64_t count) : Buffer(element, count) {}
   void* data() const override { return nullptr; }
 };
 
@@ -137,7 +137,7 @@ TEST_CASE("a rank's call goes to its device, and counts what the library counts"
   library = {};
   {
     const auto collectives = two();
-    Fake whole(Element::fp32, 6), part(Element::fp32, 3);
+    FakeBuffer whole(Element::fp32, 6), part(Element::fp32, 3);
     collectives->all_reduce(1, whole, stream);
     collectives->reduce_scatter(0, whole, part, stream);
     collectives->all_gather(1, part, whole, stream);
@@ -153,19 +153,19 @@ TEST_CASE("elements are the library's, whole numbers are not summed") {
   library = {};
   const auto collectives = two();
   for (const auto& [element, type] : {std::pair(Element::bf16, ncclBfloat16), {Element::fp16, ncclFloat16}}) {
-    Fake values(element, 1);
+    FakeBuffer values(element, 1);
     collectives->all_reduce(0, values, stream);
     CHECK(library.log.back() ==
           fmt::format("100 reduces 1 of type {} by {} in place", int{type}, int{ncclSum}));
   }
-  Fake whole_numbers(Element::int64, 1);
+  FakeBuffer whole_numbers(Element::int64, 1);
   CHECK_THROWS_AS(collectives->all_reduce(0, whole_numbers, stream), core::Error);
 }
 
 TEST_CASE("parts that do not make the whole are refused") {
   library = {};
   const auto collectives = two();
-  Fake whole(Element::fp32, 6), part(Element::fp32, 2), narrow(Element::bf16, 3);
+  FakeBuffer whole(Element::fp32, 6), part(Element::fp32, 2), narrow(Element::bf16, 3);
   CHECK_THROWS_AS(collectives->reduce_scatter(0, whole, part, stream), core::Error);
   CHECK_THROWS_AS(collectives->all_gather(0, narrow, whole, stream), core::Error);
 }
@@ -174,7 +174,7 @@ TEST_CASE("a call that fails is named") {
   library = {};
   library.broken = "all_reduce";
   const auto collectives = two();
-  Fake values(Element::fp32, 1);
+  FakeBuffer values(Element::fp32, 1);
   CHECK_THROWS_WITH_AS(collectives->all_reduce(0, values, stream), "ncclAllReduce: it pretends", core::Error);
   library = {};
   library.broken = "init";
@@ -201,7 +201,7 @@ TEST_CASE("ranks of this process join those of others without waiting, and leave
 TEST_CASE("values are sent as one group, and the caller does not wait") {
   library = {};
   const auto joined = far();
-  Fake some(Element::fp32, 3), more(Element::bf16, 5);
+  FakeBuffer some(Element::fp32, 3), more(Element::bf16, 5);
   library.log.clear();
   joined->send(0, 1, {&some, &more}, stream);
   joined->receive(2, 1, {&more}, stream);
@@ -213,7 +213,7 @@ TEST_CASE("values are sent as one group, and the caller does not wait") {
 TEST_CASE("a sum is on its stream when the call returns") {
   library = {};
   const auto joined = far();
-  Fake values(Element::fp32, 3);
+  FakeBuffer values(Element::fp32, 3);
   library.pending = 5;
   joined->all_reduce(0, values, stream);
   CHECK(library.pending == -1);
@@ -222,7 +222,7 @@ TEST_CASE("a sum is on its stream when the call returns") {
 TEST_CASE("an asynchronous failure is thrown at the next query, and a failed start leaves nothing") {
   library = {};
   const auto joined = far();
-  Fake values(Element::fp32, 1);
+  FakeBuffer values(Element::fp32, 1);
   library.broken = "send";
   CHECK_THROWS_WITH_AS(joined->send(0, 1, {&values}, stream), "ncclSend: it pretends", core::Error);
   CHECK(library.log.back() == ")");
@@ -241,7 +241,7 @@ TEST_CASE("an asynchronous failure is thrown at the next query, and a failed sta
 TEST_CASE("after an abort nothing is called, and nothing ended twice") {
   library = {};
   const auto joined = far();
-  Fake values(Element::fp32, 1);
+  FakeBuffer values(Element::fp32, 1);
   joined->abort();
   CHECK(library.alive == 0);
   library.log.clear();

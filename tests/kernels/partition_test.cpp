@@ -18,7 +18,7 @@ using namespace penstock::kernels::cuda;
 namespace {
 
 /// A device of `all` multiprocessors that come in blocks of `block`, and the calls to it.
-struct Pretended {
+struct FakeDevice {
   unsigned all = 132, block = 8;
   unsigned told_least = 0, told_step = 0;
   unsigned most_in_full_number = 0;  ///< larger partitions come one fewer than fit; 0: none do
@@ -40,8 +40,8 @@ unsigned groups_of(unsigned least) {
   return each > device.most_in_full_number && device.most_in_full_number > 0 ? fit - 1 : fit;
 }
 
-Driver pretended() {
-  Driver out;
+DriverCalls pretended() {
+  DriverCalls out;
   out.get_device = [](CUdevice* handle, int ordinal) {
     *handle = 100 + ordinal;
     return answer("get", fmt::format("get {}", ordinal));
@@ -102,13 +102,13 @@ Driver pretended() {
   return out;
 }
 
-constexpr Granularity kHopper{8, 8};
+constexpr PartitionGranularity kHopper{8, 8};
 
 /// The error of cutting `device`.
 std::string refusal(int partitions) {
-  const Driver driver = pretended();
+  const DriverCalls driver = pretended();
   try {
-    const Split split(driver, 0, partitions, kHopper);
+    const DevicePartitions split(driver, 0, partitions, kHopper);
   } catch (const core::Error& e) {
     return e.what();
   }
@@ -140,9 +140,9 @@ TEST_CASE("granularity by compute capability, on both sides of each change") {
 
 TEST_CASE("a device is cut by one split, one description and one context per partition") {
   device = {};
-  const Driver driver = pretended();
+  const DriverCalls driver = pretended();
   {
-    const Split split(driver, 3, 2, kHopper);
+    const DevicePartitions split(driver, 3, 2, kHopper);
     CHECK(device.log == std::vector<std::string>{"get 3", "resource of 103", "ask for 64", "split 2 of 64",
                                                  "describe 1 of 64", "create on 103", "describe 1 of 64",
                                                  "create on 103"});
@@ -159,16 +159,16 @@ TEST_CASE("granularity of the driver has priority over the usual one") {
   device.block = 2;
   device.told_least = 4;
   device.told_step = 2;
-  const Driver driver = pretended();
-  CHECK(Split(driver, 0, 3, kHopper).multiprocessors() == 44);
+  const DriverCalls driver = pretended();
+  CHECK(DevicePartitions(driver, 0, 3, kHopper).multiprocessors() == 44);
 }
 #endif
 
 TEST_CASE("where the driver makes fewer, smaller ones are tried") {
   device = {};
   device.most_in_full_number = 48;  // two of 64 do not fit: one
-  const Driver driver = pretended();
-  CHECK(Split(driver, 0, 2, kHopper).multiprocessors() == 48);
+  const DriverCalls driver = pretended();
+  CHECK(DevicePartitions(driver, 0, 2, kHopper).multiprocessors() == 48);
   CHECK(std::ranges::count(device.log, "split 2 of 48") == 1);
 }
 
@@ -200,8 +200,8 @@ TEST_CASE("a call that fails is named, and what was made before is given back") 
 
 TEST_CASE("a new user takes the partition with the fewest users, and gives it back") {
   device = {};
-  const Driver driver = pretended();
-  Split split(driver, 0, 3, kHopper);
+  const DriverCalls driver = pretended();
+  DevicePartitions split(driver, 0, 3, kHopper);
   CHECK(split.take() == 0);
   CHECK(split.take() == 1);
   CHECK(split.take() == 2);

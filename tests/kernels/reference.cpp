@@ -19,7 +19,7 @@ template <class T>
 using Lists = std::vector<std::vector<T>>;
 
 /// Reads extents of one operator in short.
-struct Of {
+struct OperatorExtents {
   const Operator& op;
   penstock::graph::Shape shape;
   int64_t operator()(const std::string& name) const {
@@ -48,7 +48,7 @@ Many<T> dense(const Many<T>& x, const Many<T>& w, const Many<T>* b, int64_t in, 
 }
 
 template <class T>
-T apply(const Of& of, const T& x) {
+T apply(const OperatorExtents& of, const T& x) {
   using std::erf, std::exp, std::tanh;
   if (of("relu") == 1) return value(x) > 0 ? x : T(0);
   if (of("sigmoid") == 1) return T(1) / (T(1) + exp(T(0) - x));
@@ -68,14 +68,14 @@ void softmax_row(T* x, int64_t width) {
 }
 
 template <class T>
-Many<T> linear(const Of& of, const Lists<T>& x, const Lists<T>& p) {
+Many<T> linear(const OperatorExtents& of, const Lists<T>& x, const Lists<T>& p) {
   Many<T> y = dense(x[0], p[0], of("bias") == 1 ? &p[1] : nullptr, of("in"), of("out"));
   for (T& v : y) v = apply(of, v);
   return y;
 }
 
 template <class T>
-Many<T> matmul(const Of& of, int64_t samples, const Lists<T>& x) {
+Many<T> matmul(const OperatorExtents& of, int64_t samples, const Lists<T>& x) {
   const int64_t batch = samples * of("batch"), rows = of("rows"), inner = of("inner"),
                 columns = of("columns");
   Many<T> y = zeros<T>(batch * rows * columns);
@@ -90,7 +90,7 @@ Many<T> matmul(const Of& of, int64_t samples, const Lists<T>& x) {
 
 /// Calls visit(output pixel, input pixel or -1 in the padding, place in the window) for every window.
 template <class Visit>
-void slide(const Of& of, int64_t samples, const Visit& visit) {
+void slide(const OperatorExtents& of, int64_t samples, const Visit& visit) {
   const int64_t h = of("height"), w = of("width"), kh = of("kernel_height"), kw = of("kernel_width");
   const int64_t oh = (h + 2 * of("padding_height") - kh) / of("stride_height") + 1;
   const int64_t ow = (w + 2 * of("padding_width") - kw) / of("stride_width") + 1;
@@ -103,14 +103,14 @@ void slide(const Of& of, int64_t samples, const Visit& visit) {
     }
 }
 
-int64_t pixels(const Of& of, int64_t samples) {
+int64_t pixels(const OperatorExtents& of, int64_t samples) {
   int64_t last = 0;
   slide(of, samples, [&](int64_t n, int64_t, int64_t) { last = n; });
   return last + 1;
 }
 
 template <class T>
-Many<T> convolution(const Of& of, int64_t samples, const Lists<T>& x, const Lists<T>& p) {
+Many<T> convolution(const OperatorExtents& of, int64_t samples, const Lists<T>& x, const Lists<T>& p) {
   const int64_t in = of("in"), out = of("out"), window = of("kernel_height") * of("kernel_width");
   Many<T> y = zeros<T>(pixels(of, samples) * out);
   if (of("bias") == 1)
@@ -125,7 +125,7 @@ Many<T> convolution(const Of& of, int64_t samples, const Lists<T>& x, const List
 }
 
 template <class T>
-Many<T> pool(const Of& of, int64_t samples, const Lists<T>& x) {
+Many<T> pool(const OperatorExtents& of, int64_t samples, const Lists<T>& x) {
   const int64_t channels = of("channels");
   const auto cells = static_cast<double>(of("kernel_height") * of("kernel_width"));
   const bool average = of("average") == 1;
@@ -157,7 +157,7 @@ void standardise(T* x, int64_t count, int64_t stride) {
 }
 
 template <class T>
-Many<T> norm(const Of& of, const Lists<T>& x, const Lists<T>& p) {
+Many<T> norm(const OperatorExtents& of, const Lists<T>& x, const Lists<T>& p) {
   Many<T> y = x[0];
   const int64_t channels = of("channels"), rows = std::ssize(y) / channels;
   if (of("batch") == 1)
@@ -169,28 +169,28 @@ Many<T> norm(const Of& of, const Lists<T>& x, const Lists<T>& p) {
 }
 
 template <class T>
-Many<T> softmax(const Of& of, const Lists<T>& x) {
+Many<T> softmax(const OperatorExtents& of, const Lists<T>& x) {
   Many<T> y = x[0];
   for (int64_t row = 0; row < std::ssize(y); row += of("width")) softmax_row(&y[row], of("width"));
   return y;
 }
 
 template <class T>
-Many<T> elementwise(const Of& of, const Lists<T>& x) {
+Many<T> elementwise(const OperatorExtents& of, const Lists<T>& x) {
   Many<T> y = x[0];
   for (std::size_t t = 1; t < x.size(); ++t)
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = of("product") == 1 ? y[i] * x[t][i] : y[i] + x[t][i];
   return y;
 }
 
-int64_t inner_of(const Of& of) {
+int64_t inner_of(const OperatorExtents& of) {
   return of("inner") > 0 ? of("inner") : of("hidden");
 }
 
 /// The attention of one head on one sample: weighted sums of values, into `context`.
 template <class T>
-void attend(const Many<T>& q, const Many<T>& k, const Many<T>& v, const Of& of, int64_t sample, int64_t head,
-            Many<T>& context) {
+void attend(const Many<T>& q, const Many<T>& k, const Many<T>& v, const OperatorExtents& of, int64_t sample,
+            int64_t head, Many<T>& context) {
   const int64_t inner = inner_of(of), width = inner / of("heads"), keys = of("keys");
   const auto at = [&](int64_t token, int64_t i) { return token * inner + head * width + i; };
   for (int64_t token = sample * of("queries"); token < (sample + 1) * of("queries"); ++token) {
@@ -205,7 +205,7 @@ void attend(const Many<T>& q, const Many<T>& k, const Many<T>& v, const Of& of, 
 }
 
 template <class T>
-Many<T> attention(const Of& of, int64_t samples, const Lists<T>& x, const Lists<T>& p) {
+Many<T> attention(const OperatorExtents& of, int64_t samples, const Lists<T>& x, const Lists<T>& p) {
   const int64_t hidden = of("hidden"), in[] = {hidden, of("key_width"), of("value_width")};
   const int64_t inner = inner_of(of);
   const auto shift = [&](std::size_t i) {
@@ -221,7 +221,7 @@ Many<T> attention(const Of& of, int64_t samples, const Lists<T>& x, const Lists<
 }
 
 template <class T>
-Many<T> embedding(const Of& of, const Lists<T>& x, const Lists<T>& p) {
+Many<T> embedding(const OperatorExtents& of, const Lists<T>& x, const Lists<T>& p) {
   const int64_t width = of("width"), bag = of("sum") == 1 ? of("lookups") : 1;
   Many<T> y = zeros<T>(std::ssize(x[0]) / bag * width);
   for (int64_t i = 0; i < std::ssize(x[0]); ++i) {
@@ -233,7 +233,7 @@ Many<T> embedding(const Of& of, const Lists<T>& x, const Lists<T>& p) {
 }
 
 template <class T>
-Many<T> concat(const Of& of, int64_t samples, const Lists<T>& x) {
+Many<T> concat(const OperatorExtents& of, int64_t samples, const Lists<T>& x) {
   Many<T> y;
   for (int64_t row = 0; row < samples * of("rows"); ++row)
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -245,7 +245,7 @@ Many<T> concat(const Of& of, int64_t samples, const Lists<T>& x) {
 
 /// One row through one expert.
 template <class T>
-Many<T> one_expert(const Of& of, const Many<T>& x, const Lists<T>& p, int64_t expert) {
+Many<T> one_expert(const OperatorExtents& of, const Many<T>& x, const Lists<T>& p, int64_t expert) {
   using std::erf, std::exp;
   const int64_t hidden = of("hidden"), inner = of("inner");
   const auto matrix = [&](std::size_t i) {
@@ -265,7 +265,7 @@ Many<T> one_expert(const Of& of, const Many<T>& x, const Lists<T>& p, int64_t ex
 /// Row by row: its most probable experts one after the other, each found by a search of its own. Or those
 /// that follow the last row's, every sample's first row beginning at the first expert.
 template <class T>
-Many<T> experts(const Of& of, const Lists<T>& x, const Lists<T>& p) {
+Many<T> experts(const OperatorExtents& of, const Lists<T>& x, const Lists<T>& p) {
   const int64_t hidden = of("hidden"), all = of("experts");
   Many<T> y = zeros<T>(std::ssize(x[0]));
   for (int64_t row = 0; row < std::ssize(x[0]) / hidden; ++row) {
@@ -297,7 +297,7 @@ Many<T> experts(const Of& of, const Lists<T>& x, const Lists<T>& p) {
 
 template <class T>
 Many<T> run(const Operator& op, int64_t samples, const Lists<T>& x, const Lists<T>& p) {
-  const Of of{op, shape_of(op.attributes)};
+  const OperatorExtents of{op, shape_of(op.attributes)};
   switch (op.kind) {
     case OpKind::linear:
       return linear(of, x, p);
@@ -331,20 +331,20 @@ Many<T> run(const Operator& op, int64_t samples, const Lists<T>& x, const Lists<
   }
 }
 
-Lists<Var> leaves(const std::vector<Values>& lists) {
-  Lists<Var> result;
+Lists<TapeVariable> leaves(const std::vector<Values>& lists) {
+  Lists<TapeVariable> result;
   for (const Values& list : lists) {
     result.emplace_back();
-    for (const double v : list) result.back().push_back(Var::leaf(v));
+    for (const double v : list) result.back().push_back(TapeVariable::leaf(v));
   }
   return result;
 }
 
-std::vector<Values> pick(const std::vector<double>& slope, const Lists<Var>& of) {
+std::vector<Values> pick(const std::vector<double>& slope, const Lists<TapeVariable>& of) {
   std::vector<Values> result;
   for (const auto& list : of) {
     result.emplace_back();
-    for (const Var& v : list) result.back().push_back(slope[v.step]);
+    for (const TapeVariable& v : list) result.back().push_back(slope[v.step]);
   }
   return result;
 }
@@ -357,8 +357,8 @@ Values forward(const Operator& op, int64_t samples, const Operands& operands) {
 
 Operands gradients(const Operator& op, int64_t samples, const Operands& operands, const Values& y_gradient) {
   tape().clear();
-  const Lists<Var> x = leaves(operands.inputs), p = leaves(operands.parameters);
-  const std::vector<double> slope = slopes(run<Var>(op, samples, x, p), y_gradient);
+  const Lists<TapeVariable> x = leaves(operands.inputs), p = leaves(operands.parameters);
+  const std::vector<double> slope = slopes(run<TapeVariable>(op, samples, x, p), y_gradient);
   return {pick(slope, x), pick(slope, p)};
 }
 

@@ -51,7 +51,7 @@ TEST_CASE("gradients of the reference are slopes of its forward pass") {
   const auto host = kernels::open_device("host", 1);
   for (const graph::Operator& op : test::host_kernel_cases()) {
     CAPTURE(op.name);
-    const test::Trial trial(*host, op, 2, kernels::Precision::fp32, 7);
+    const test::KernelTrial trial(*host, op, 2, kernels::Precision::fp32, 7);
     Operands at = trial.operands();
     const Values seed = trial.output_gradient();
     const Operands found = reference::gradients(op, 2, at, seed);

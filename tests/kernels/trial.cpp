@@ -9,8 +9,8 @@
 namespace penstock::test {
 
 using kernels::Buffer;
+using kernels::KernelSlots;
 using kernels::Slot;
-using kernels::Slots;
 
 namespace {
 
@@ -22,13 +22,13 @@ std::array<double, 2> range(const graph::Operator& op) {
 
 }  // namespace
 
-Trial::Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples,
-             kernels::Precision precision, std::uint64_t seed)
+KernelTrial::KernelTrial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples,
+                         kernels::Precision precision, std::uint64_t seed)
     : precision_(precision),
       backend_(backend),
       stream_(backend.make_stream()),
       kernel_(backend.make_kernel(op, samples, precision)) {
-  const Slots& slots = kernel_->slots();
+  const KernelSlots& slots = kernel_->slots();
   buffers_.inputs = add(slots.inputs);
   buffers_.parameters = add(slots.parameters);
   buffers_.saved = add(slots.saved);
@@ -50,7 +50,7 @@ Trial::Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t 
 
 /// In tf32 multiples of 2^-10, which its 11 bits hold: a ReLU then opens for the kernel where it does in
 /// float64.
-void Trial::draw(Buffer& buffer, std::uint64_t seed, double low, double high) {
+void KernelTrial::draw(Buffer& buffer, std::uint64_t seed, double low, double high) {
   kernels::write_random(backend_, buffer, seed, low, high);
   if (precision_ != kernels::Precision::tf32) return;
   std::vector<double> values = kernels::read_values(backend_, buffer);
@@ -58,19 +58,19 @@ void Trial::draw(Buffer& buffer, std::uint64_t seed, double low, double high) {
   kernels::write_values(backend_, buffer, values);
 }
 
-Buffer* Trial::add(const Slot& slot) {
+Buffer* KernelTrial::add(const Slot& slot) {
   owned_.push_back(kernels::allocate(backend_, slot));
   kernels::poison(backend_, *owned_.back());
   return owned_.back().get();
 }
 
-Trial::Buffers Trial::add(const std::vector<Slot>& slots) {
+KernelTrial::Buffers KernelTrial::add(const std::vector<Slot>& slots) {
   Buffers buffers;
   for (const Slot& slot : slots) buffers.push_back(add(slot));
   return buffers;
 }
 
-void Trial::add_gradients() {
+void KernelTrial::add_gradients() {
   for (const Slot& slot : kernel_->slots().inputs)
     buffers_.input_gradients.push_back(slot.element == kernels::Element::int64 ? nullptr : add(slot));
   for (const Slot& slot : kernel_->slots().parameters) {
@@ -79,37 +79,37 @@ void Trial::add_gradients() {
   }
 }
 
-void Trial::run(graph::Pass pass) {
+void KernelTrial::run(graph::Pass pass) {
   kernel_->run(pass, buffers_, *stream_);
   stream_->synchronise();
 }
 
-void Trial::run_all() {
+void KernelTrial::run_all() {
   for (const graph::Pass pass :
        {graph::Pass::forward, graph::Pass::input_gradient, graph::Pass::weight_gradient})
     if (kernel_->has(pass)) run(pass);
 }
 
-std::vector<reference::Values> Trial::values(const Buffers& buffers) const {
+std::vector<reference::Values> KernelTrial::values(const Buffers& buffers) const {
   std::vector<reference::Values> result;
   for (const Buffer* buffer : buffers)
     result.push_back(buffer != nullptr ? kernels::read_values(backend_, *buffer) : reference::Values{});
   return result;
 }
 
-reference::Operands Trial::operands() const {
+reference::Operands KernelTrial::operands() const {
   return {values(buffers_.inputs), values(buffers_.parameters)};
 }
 
-reference::Operands Trial::gradients() const {
+reference::Operands KernelTrial::gradients() const {
   return {values(buffers_.input_gradients), values(buffers_.parameter_gradients)};
 }
 
-reference::Values Trial::output() const {
+reference::Values KernelTrial::output() const {
   return kernels::read_values(backend_, *buffers_.output);
 }
 
-reference::Values Trial::output_gradient() const {
+reference::Values KernelTrial::output_gradient() const {
   return kernels::read_values(backend_, *buffers_.output_gradient);
 }
 

@@ -12,10 +12,10 @@ namespace penstock::test {
 
 /// Makes the kernel and its buffers. Operands are random by `seed`, as the precision holds them; everything
 /// else is poisoned, except gradients that are added to, which start as zeros.
-class Trial {
+class KernelTrial {
  public:
-  Trial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples,
-        kernels::Precision precision, std::uint64_t seed);
+  KernelTrial(kernels::Backend& backend, const graph::Operator& op, std::int64_t samples,
+              kernels::Precision precision, std::uint64_t seed);
 
   kernels::Kernel& kernel() { return *kernel_; }
   kernels::Operands& buffers() { return buffers_; }

@@ -16,11 +16,11 @@ namespace penstock::kernels::cuda {
 
 struct Libraries {};
 
-Memory::Memory(std::int64_t bytes)
+DeviceMemory::DeviceMemory(std::int64_t bytes)
     : data_(bytes > 0 ? ::operator new(static_cast<std::size_t>(bytes)) : nullptr), bytes_(bytes) {
   if (bytes > 0) std::memset(data_, 0xff, static_cast<std::size_t>(bytes));  // NaN, whatever the element
 }
-Memory::~Memory() {
+DeviceMemory::~DeviceMemory() {
   ::operator delete(data_);
 }
 
@@ -28,7 +28,7 @@ std::int64_t sort_workspace(std::int64_t) {
   return 1;
 }
 
-void sort_pairs(const Queue&, std::int64_t count, void*, std::int64_t, const std::int64_t* keys,
+void sort_pairs(const LaunchQueue&, std::int64_t count, void*, std::int64_t, const std::int64_t* keys,
                 std::int64_t* sorted_keys, const std::int64_t* values, std::int64_t* sorted_values) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
@@ -43,9 +43,9 @@ namespace {
 
 /// One matrix of a stack, column by column, as the library documents it.
 template <class T>
-struct Stacked {
+struct StackedMatrix {
   T* data;
-  Asked::Matrix m;
+  BlasArguments::BlasMatrix m;
   T& at(std::int64_t which, std::int64_t row, std::int64_t column) const {
     if (m.transposed) std::swap(row, column);
     return data[which * m.rows * m.columns + column * m.rows + row];
@@ -53,8 +53,8 @@ struct Stacked {
 };
 
 template <class T>
-void multiply_plainly(const ProductSizes& s, const Stacked<const T>& first, const Stacked<const T>& second,
-                      const Stacked<T>& result, const T* bias) {
+void multiply_plainly(const ProductSizes& s, const StackedMatrix<const T>& first,
+                      const StackedMatrix<const T>& second, const StackedMatrix<T>& result, const T* bias) {
   for (std::int64_t which = 0; which < s.batch; ++which)
     for (std::int64_t row = 0; row < result.m.rows; ++row)
       for (std::int64_t column = 0; column < result.m.columns; ++column) {
@@ -68,10 +68,10 @@ void multiply_plainly(const ProductSizes& s, const Stacked<const T>& first, cons
 
 }  // namespace
 
-void multiply(Program& program, Libraries&, Precision precision, const ProductSizes& sizes, Factor a,
-              Factor b, Where c, Where bias) {
-  const Asked how = asked(sizes, a.transposed, b.transposed);
-  program.call("plain product", [=](const Program::Run& run) {
+void multiply(KernelProgram& program, Libraries&, Precision precision, const ProductSizes& sizes,
+              ProductFactor a, ProductFactor b, TensorLocation c, TensorLocation bias) {
+  const BlasArguments how = asked(sizes, a.transposed, b.transposed);
+  program.call("plain product", [=](const KernelProgram::StepContext& run) {
     with_element(storage(precision), [&](auto zero) {
       using T = decltype(zero);
       multiply_plainly<T>(sizes, {run.as<const T>(b.where), how.first},
@@ -81,7 +81,7 @@ void multiply(Program& program, Libraries&, Precision precision, const ProductSi
   });
 }
 
-void build_convolution(Draft&) {
+void build_convolution(KernelDraft&) {
   throw core::BadInput("the twin has no convolution");
 }
 
@@ -90,7 +90,7 @@ namespace {
 struct TwinBuffer : Buffer {
   TwinBuffer(Element element, std::int64_t count) : Buffer(element, count), memory(bytes().value()) {}
   void* data() const override { return memory.data(); }
-  Memory memory;
+  DeviceMemory memory;
 };
 
 struct TwinEvent : Event {
@@ -114,28 +114,28 @@ struct TwinStream : Stream {
       for (int i = 0; i < copies; ++i) body();
     };
   }
-  Queue queue() { return {nullptr, &fault}; }
+  LaunchQueue queue() { return {nullptr, &fault}; }
   int fault = 0;
 };
 
-Queue queue_of(Stream& stream) {
+LaunchQueue queue_of(Stream& stream) {
   return dynamic_cast<TwinStream&>(stream).queue();
 }
 
 struct TwinKernel : Kernel {
   TwinKernel(const graph::Operator& op, std::int64_t samples, Precision precision, Libraries& libraries)
       : passes(op, samples, precision, libraries) {}
-  const Slots& slots() const override { return passes.slots(); }
+  const KernelSlots& slots() const override { return passes.slots(); }
   bool has(graph::Pass pass) const override { return has_pass(passes.slots(), pass); }
   void run(graph::Pass pass, const Operands& operands, Stream& stream) override {
     passes.run(pass, operands, queue_of(stream));
   }
   std::string algorithm(graph::Pass pass) const override { return passes.program(pass).algorithm(); }
   core::Bytes workspace(graph::Pass pass) const override { return passes.program(pass).workspace(); }
-  Passes passes;
+  PassPrograms passes;
 };
 
-struct TwinUpdate : Update {
+struct TwinUpdate : OptimizerStep {
   TwinUpdate(const UpdateRule& r, std::int64_t n, Element e)
       : rule(r), count(n), element(e), slots(update_state(r, n, e)) {}
   const std::vector<Slot>& state() const override { return slots; }
@@ -177,8 +177,8 @@ struct TwinBackend : Backend {
                                       Precision precision) override {
     return std::make_unique<TwinKernel>(op, samples, precision, libraries);
   }
-  std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
-                                      Precision precision) override {
+  std::unique_ptr<OptimizerStep> make_update(const UpdateRule& rule, std::int64_t count,
+                                             Precision precision) override {
     return std::make_unique<TwinUpdate>(rule, count, storage(precision));
   }
   Libraries libraries;

@@ -13,8 +13,8 @@
 
 using namespace penstock;
 using graph::OpKind;
+using kernels::KernelSlots;
 using kernels::Slot;
-using kernels::Slots;
 
 namespace {
 
@@ -25,7 +25,7 @@ std::int64_t count(const std::vector<Slot>& slots) {
 }
 
 /// Two FLOPs per multiply-add of one sample, from the shapes of the operands; -1 if they do not determine it.
-double multiply_adds(OpKind kind, const Slots& s) {
+double multiply_adds(OpKind kind, const KernelSlots& s) {
   const auto extent = [](const Slot& slot, std::size_t axis) {
     return static_cast<double>(slot.shape[axis]);
   };
@@ -54,7 +54,7 @@ double multiply_adds(OpKind kind, const Slots& s) {
 }
 
 /// Operands as many as the graph counts: of the output, of the parameters, of the producers' outputs.
-void compare(const graph::OpGraph& g, core::OpId id, const Slots& slots) {
+void compare(const graph::OpGraph& g, core::OpId id, const KernelSlots& slots) {
   const graph::Operator& op = g.op(id);
   CHECK(slots.output.count() * g.element_bytes() == op.output_bytes.value());
   if (op.parameters > 0) CHECK(count(slots.parameters) == op.parameters);

@@ -12,22 +12,22 @@ using layout::Placement;
 using plan::Partition;
 using support::matrices;
 using support::stage;
-using Kind = GroupCollective::Kind;
+using TransferKind = GroupCollective::TransferKind;
 
 namespace {
 
 std::string text(const std::vector<GroupCollective>& list) {
   std::string out;
   for (const auto& c : list)
-    out += (c.kind == Kind::all_reduce   ? "reduce "
-            : c.kind == Kind::all_gather ? "gather "
-                                         : "all-to-all ") +
+    out += (c.kind == TransferKind::all_reduce   ? "reduce "
+            : c.kind == TransferKind::all_gather ? "gather "
+                                                 : "all-to-all ") +
            std::to_string(c.op.index()) + ":" + std::to_string(c.bytes.value()) + " ";
   return out;
 }
 
 /// "tensor as placement: readers".
-std::string text(const std::vector<layout::Copy>& list) {
+std::string text(const std::vector<layout::TensorCopy>& list) {
   const char* const names[] = {"whole", "samples", "features", "tokens"};
   std::string out;
   for (const auto& copy : list) {
@@ -71,7 +71,7 @@ TEST_CASE("collectives are those of every operator and of every conversion") {
   for (int code = 0; code < 64; ++code) {
     CAPTURE(code);
     auto s = stage(0, 2, 2, 2);
-    layout::Collectives sum;
+    layout::GroupCollectives sum;
     for (std::size_t v = 0; v < 3; ++v) {
       const auto how = static_cast<Partition>(code >> (2 * v) & 3);
       s.partition[OpId(v)] = how;

@@ -16,7 +16,7 @@ using plan::Partition;
 
 namespace {
 
-layout::Rule rule(OpKind kind, Partition how) {
+layout::PlacementRule rule(OpKind kind, Partition how) {
   graph::Operator op;
   op.kind = kind;
   return layout::rule(op, how);

@@ -74,8 +74,8 @@ TEST_CASE("a colocated stage is read as its parts, one for each rank, and writte
   CHECK(violations(plan).empty());
   CHECK(plan.stages[0].devices == std::vector{DeviceId(2), DeviceId(3)});
   CHECK(plan.stages[1].devices == std::vector{DeviceId(0), DeviceId(1)});
-  CHECK(plan.stages[0].part == plan::Part{0, 4});
-  CHECK(plan.stages[1].part == plan::Part{2, 4});
+  CHECK(plan.stages[0].part == plan::StagePart{0, 4});
+  CHECK(plan.stages[1].part == plan::StagePart{2, 4});
   CHECK(plan.stages[0].operators == plan.stages[1].operators);
   CHECK(plan.stages[3].after == std::vector{StageId(0), StageId(1)});  // both parts of the file's stage 0
   CHECK(plan::rank_of_stage(plan) == std::vector<std::int32_t>{0, 1, 1, 0});

@@ -48,7 +48,7 @@ TEST_CASE("the stage graph counts each tensor once per reading stage") {
 }
 
 TEST_CASE("a plan finds its cluster from its own folder, wherever it was written from") {
-  const support::Scratch scratch("plan_paths");
+  const support::ScratchFolder scratch("plan_paths");
   const auto g = diamond();
   Plan written = diamond_plan();
   written.cluster.name = scratch.path("here/c.yaml");
@@ -69,7 +69,7 @@ TEST_CASE("a plan file reads back to the same text") {
   Plan written = diamond_plan();
   written.stages[0].recompute = plan::kRecomputeStage;
   written.stages[1].recompute = plan::kRecomputeEarly;
-  written.stages[2].recompute = {plan::Recomputation::Of::layers, false, 4};
+  written.stages[2].recompute = {plan::Recomputation::SegmentScope::layers, false, 4};
   written.schedule = "zb_h1";
   const std::string text = plan::to_yaml(g, written);
   const Plan back = plan::parse_plan(text, "p.yaml", g);

@@ -31,7 +31,7 @@ std::vector<std::vector<int>> numbers(const std::vector<std::vector<OpId>>& segm
   return out;
 }
 
-constexpr Recomputation kFirst{Recomputation::Of::layers, false, 1};
+constexpr Recomputation kFirst{Recomputation::SegmentScope::layers, false, 1};
 
 }  // namespace
 
@@ -81,7 +81,7 @@ TEST_CASE("layers have the order of the model, not of their names") {
       all.emplace_back(names.size());
       names.push_back("layer" + std::to_string(layer) + op);
     }
-  CHECK(numbers(plan::segments(chain(names), all, {Recomputation::Of::layers, false, 3})) ==
+  CHECK(numbers(plan::segments(chain(names), all, {Recomputation::SegmentScope::layers, false, 3})) ==
         std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4, 5}});
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("recomputation in words, and back") {
                                     plan::kRecomputeEarly,
                                     plan::kRecomputeLayers,
                                     kFirst,
-                                    {Recomputation::Of::layers, false, 40},
+                                    {Recomputation::SegmentScope::layers, false, 40},
                                     plan::kRecomputeCore})
     CHECK(plan::recomputation(plan::written(what)) == what);
   CHECK(plan::written(kFirst) == "1 layer");

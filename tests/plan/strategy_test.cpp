@@ -4,7 +4,7 @@
 
 using namespace penstock;
 using core::DeviceId;
-using plan::Extent;
+using plan::ValueRange;
 
 namespace {
 
@@ -80,13 +80,13 @@ TEST_CASE("the number of stages on one set of devices is beside the degree") {
 
 TEST_CASE("the fullest of unequal replicas counts; without a flush replicas take whole micro-batches") {
   auto plan = stages({3}, 8);
-  CHECK(plan::strategy(plan, 1).micro_batch == Extent{3, 3});
+  CHECK(plan::strategy(plan, 1).micro_batch == ValueRange{3, 3});
   plan.schedule = "pipedream";
-  CHECK(plan::strategy(plan, 1).micro_batch == Extent{8, 8});
+  CHECK(plan::strategy(plan, 1).micro_batch == ValueRange{8, 8});
 }
 
 TEST_CASE("extents read back, and nothing else is one") {
-  for (const Extent extent : {Extent{0, 0}, Extent{7, 7}, Extent{1, 4}, Extent{0, 12}})
+  for (const ValueRange extent : {ValueRange{0, 0}, ValueRange{7, 7}, ValueRange{1, 4}, ValueRange{0, 12}})
     CHECK(plan::parse_extent(plan::text(extent)) == extent);
   for (const char* text :
        {"", "-", "1-", "-1", "4-1", "1-1", "1 - 4", "1.0", "x", "1-4-8", "99999999999999999999"})

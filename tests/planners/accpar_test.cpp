@@ -110,13 +110,13 @@ SpeedCosts random_speeds(core::Random& random, std::size_t operators) {
   return {tiny, other};
 }
 
-struct Compared {
+struct TypeTally {
   int problems = 0, divided = 0, with_branches = 0;
 };
 
 /// Partition types against all 4^n on equal devices.
-Compared compare_with_all(std::uint64_t seeds) {
-  Compared out;
+TypeTally compare_with_all(std::uint64_t seeds) {
+  TypeTally out;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     auto random = support::random_problem(seed);
@@ -149,7 +149,7 @@ Compared compare_with_all(std::uint64_t seeds) {
 }  // namespace
 
 TEST_CASE("partition types are the best of all 4^n on equal devices") {
-  const Compared found = compare_with_all(150);
+  const TypeTally found = compare_with_all(150);
   CHECK(found.problems > 60);
   CHECK(found.divided > 15);
   CHECK(found.with_branches > 4);
@@ -180,7 +180,7 @@ TEST_CASE("partition types are the best of all for the slowest group, and for gr
 }
 
 TEST_CASE("partition types are the best of all 4^n on many problems" * doctest::test_suite("slow")) {
-  const Compared found = compare_with_all(500);
+  const TypeTally found = compare_with_all(500);
   CHECK(found.problems > 200);
   CHECK(found.divided > 50);
   CHECK(found.with_branches > 15);

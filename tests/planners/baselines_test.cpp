@@ -52,9 +52,9 @@ std::vector<std::size_t> stage_sizes(const plan::Plan& plan) {
 }
 
 /// a -> b -> c -> d that take these seconds per sample, forward; twice that backward.
-struct Chain {
-  explicit Chain(std::vector<double> seconds, std::size_t devices,
-                 std::int64_t memory = std::int64_t{1} << 40)
+struct TimedChain {
+  explicit TimedChain(std::vector<double> seconds, std::size_t devices,
+                      std::int64_t memory = std::int64_t{1} << 40)
       : graph(support::tiny_graph(seconds.size(), edges(seconds.size()))),
         costs(seconds, twice(seconds)),
         cluster(support::tiny_cluster(devices, memory)) {}
@@ -82,7 +82,7 @@ double estimate(const cost::Problem& problem, const plan::Plan& plan) {
 }  // namespace
 
 TEST_CASE("single_device: one stage of all operators; on four devices it reports that it uses one") {
-  const Chain one({1, 1, 1}, 1), four({1, 1, 1}, 4);
+  const TimedChain one({1, 1, 1}, 1), four({1, 1, 1}, 4);
   const auto found = planned("single_device", one.problem(8));
   CHECK(stage_sizes(found.plan) == std::vector<std::size_t>{3});
   CHECK(found.bottleneck == support::near(9));  // seconds per sample, forward and backward
@@ -91,16 +91,16 @@ TEST_CASE("single_device: one stage of all operators; on four devices it reports
 }
 
 TEST_CASE("data_parallel: all operators on all devices, with a sample for each at least") {
-  const Chain chain({1, 1, 1}, 4);
+  const TimedChain chain({1, 1, 1}, 4);
   // Costs are linear, so all sizes take as long, and the smallest is first: 4 samples on 4 devices.
   CHECK(planned("data_parallel", chain.problem(16)).plan.stages[0].micro_batch == 4);
   CHECK(planned("data_parallel", chain.problem(16)).plan.stages[0].devices.size() == 4);
   CHECK(message<core::Infeasible>("data_parallel", chain.problem(2)) ==
         "no micro-batch that divides the mini-batch 2 has a sample for each of 4 replicas");
   // A sample keeps 3 kB and works on 2 kB: 5,000 bytes per device.
-  CHECK(planned("data_parallel", Chain({1, 1, 1}, 4, 5000).problem(16)).plan.stages[0].micro_batch == 4);
+  CHECK(planned("data_parallel", TimedChain({1, 1, 1}, 4, 5000).problem(16)).plan.stages[0].micro_batch == 4);
   CHECK(
-      message<core::Infeasible>("data_parallel", Chain({1, 1, 1}, 4, 4999).problem(16)) ==
+      message<core::Infeasible>("data_parallel", TimedChain({1, 1, 1}, 4, 4999).problem(16)) ==
       "no plan fits: even with the least memory stage 0 needs 4.88 KiB on each of devices 0 to 3, which have 4.88 KiB: "
       "1.00 B missing");
 }
@@ -145,7 +145,7 @@ TEST_CASE("megatron keeps tensor parallelism within a node") {
 
 TEST_CASE(
     "gpipe_equal cuts 3 1 1 1 as 3 | 1 1 1 by time, gpipe_memory as 3 1 | 1 1 by bytes, all in flight") {
-  const Chain chain({3, 1, 1, 1}, 2);
+  const TimedChain chain({3, 1, 1, 1}, 2);
   const auto by_time = planned("gpipe_equal", chain.problem(8)).plan,
              by_bytes = planned("gpipe_memory", chain.problem(8)).plan;
   CHECK(stage_sizes(by_time) == std::vector<std::size_t>{1, 3});
@@ -153,7 +153,7 @@ TEST_CASE(
   CHECK(by_time.schedule == "gpipe");
   CHECK(by_time.stages[0].in_flight == 8);
   CHECK_FALSE(by_time.stages[0].recompute);
-  CHECK(message<core::Infeasible>("gpipe_equal", Chain({1, 1}, 3).problem(8)) ==
+  CHECK(message<core::Infeasible>("gpipe_equal", TimedChain({1, 1}, 3).problem(8)) ==
         "2 operators cannot make one stage for each of 3 devices");
 }
 
@@ -162,16 +162,17 @@ TEST_CASE("gpipe_equal recomputes where nothing else fits") {
   // enters, 1 kB, of all 8, works on 2 kB and receives 1 kB: 27,000. Recomputing it keeps 2 kB of one: 2 + 8
   // + 2 + 1 = 13,000 bytes. Stage 0, without what enters but with gradients of what leaves, takes 16 + 2 + 2
   // = 20,000 or 2 + 2 + 2 = 6,000.
-  CHECK_FALSE(planned("gpipe_equal", Chain({1, 1, 1, 1}, 2, 27000).problem(8)).plan.stages[1].recompute);
-  CHECK(planned("gpipe_equal", Chain({1, 1, 1, 1}, 2, 26999).problem(8)).plan.stages[1].recompute);
-  CHECK(planned("gpipe_equal", Chain({1, 1, 1, 1}, 2, 13000).problem(8)).plan.stages[1].micro_batch == 1);
-  CHECK(message<core::Infeasible>("gpipe_equal", Chain({1, 1, 1, 1}, 2, 12999).problem(8)) ==
+  CHECK_FALSE(planned("gpipe_equal", TimedChain({1, 1, 1, 1}, 2, 27000).problem(8)).plan.stages[1].recompute);
+  CHECK(planned("gpipe_equal", TimedChain({1, 1, 1, 1}, 2, 26999).problem(8)).plan.stages[1].recompute);
+  CHECK(planned("gpipe_equal", TimedChain({1, 1, 1, 1}, 2, 13000).problem(8)).plan.stages[1].micro_batch ==
+        1);
+  CHECK(message<core::Infeasible>("gpipe_equal", TimedChain({1, 1, 1, 1}, 2, 12999).problem(8)) ==
         "no plan fits: even with the least memory stage 1 needs 12.7 KiB on device 1, which has 12.7 KiB: "
         "1.00 B missing");
 }
 
 TEST_CASE("megatron interleaves where that is faster: 4 operators as 4 stages on 2 devices") {
-  const Chain chain({1, 1, 1, 1}, 2);
+  const TimedChain chain({1, 1, 1, 1}, 2);
   planners::SearchOptions by_stages;
   by_stages.evaluate = [](const plan::Plan& p) { return core::Seconds(p.stages.size() == 4 ? 1 : 2); };
   const auto found = planned("megatron", chain.problem(8), by_stages);
@@ -199,13 +200,13 @@ TEST_CASE("megatron can deal out whole layers, with the embedding and the head a
       for (const core::OpId op : found.plan.stages[s].operators)
         CHECK(static_cast<std::size_t>(row.part_of[op.index()]) / (8 / stages) == s);
   }
-  CHECK(message<core::BadInput>("megatron", Chain({1, 1}, 2).problem(8), options) != "a plan was found");
+  CHECK(message<core::BadInput>("megatron", TimedChain({1, 1}, 2).problem(8), options) != "a plan was found");
 }
 
 TEST_CASE("megatron interleaves no further than the schedule goes: 64 stages per device") {
   // 260 operators on 2 devices divide into 1, 2, 5, 10, 13, 26, 65 or 130 stages on each; 26 is the most that
   // is allowed.
-  const Chain chain(std::vector<double>(260, 1), 2);
+  const TimedChain chain(std::vector<double>(260, 1), 2);
   planners::SearchOptions most_stages;
   most_stages.evaluate = [](const plan::Plan& p) {
     return core::Seconds(1.0 / static_cast<double>(p.stages.size()));
@@ -269,7 +270,7 @@ double best_of_grid(const cost::Problem& problem) {
 }  // namespace
 
 TEST_CASE("megatron evaluates at most 64 plans of each micro-batch size, those of least estimate") {
-  const Chain chain(std::vector<double>(240, 1), 8);
+  const TimedChain chain(std::vector<double>(240, 1), 8);
   std::mutex counting;
   std::map<std::int64_t, int> calls;  // by samples of a replica
   planners::SearchOptions counted;
@@ -377,7 +378,7 @@ TEST_CASE("gpipe_equal's slowest stage is the least of all cuts") {
 }
 
 TEST_CASE("options that a planner cannot honour are refused by name") {
-  const Chain chain({1, 1, 1, 1}, 2);
+  const TimedChain chain({1, 1, 1, 1}, 2);
   planners::SearchOptions per_stage, pairs, pinned;
   per_stage.per_stage_micro_batch = true;
   pairs.k = 2;
@@ -393,9 +394,9 @@ TEST_CASE("options that a planner cannot honour are refused by name") {
 
 TEST_CASE("a stop is honoured by every planner") {
   const std::atomic<bool> flag = true;
-  const Chain chain({1, 1, 1, 1}, 1);
+  const TimedChain chain({1, 1, 1, 1}, 1);
   for (const auto& info : planners::catalogue()) {
     CAPTURE(info.name);
-    CHECK_THROWS_AS(info.plan(chain.problem(8), {}, core::StopToken(&flag)), core::Interrupted);
+    CHECK_THROWS_AS(info.plan(chain.problem(8), {}, core::StopToken(&flag)), core::InterruptedError);
   }
 }

@@ -100,13 +100,13 @@ TEST_CASE("a stage across branches balances loads that no branch and no piece of
 
 namespace {
 
-struct Met {
+struct ClimbTally {
   int climb = 0, rows = 0, problems = 0;
 };
 
 /// In how many problems the estimate of exhaustive search is met.
-Met meets_exhaustive(std::uint64_t first, std::uint64_t last) {
-  Met met;
+ClimbTally meets_exhaustive(std::uint64_t first, std::uint64_t last) {
+  ClimbTally met;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_problem(seed);
@@ -146,7 +146,7 @@ TEST_CASE("a climb in several goes ends where one without a break does") {
   const planners::SearchOptions options;
   const plan::Plan start = *search("graphpipe", problem);
   const auto climbed = [&](std::vector<std::uint64_t> goes) {
-    planners::Climb climb(
+    planners::PlanClimb climb(
         problem, options, start, schedule::InFlight::depth,
         [&](const plan::Plan& p, core::Seconds) { return core::Seconds(simulated(problem, p)); }, {});
     for (const std::uint64_t most : goes) climb.go_on(most);

@@ -16,12 +16,12 @@ using namespace penstock;
 
 namespace {
 
-struct Found {
+struct PlannedTime {
   std::string plan;    ///< as text, without the compression
   double seconds = 0;  ///< of an iteration, as the planner sees it
 };
 
-std::optional<Found> planned(const planners::PlannerInfo& planner, const cost::Problem& problem) {
+std::optional<PlannedTime> planned(const planners::PlannerInfo& planner, const cost::Problem& problem) {
   planners::SearchOptions options;
   options.max_tensor_parallel = 1;  // messages within groups are not compressed
   try {
@@ -29,15 +29,15 @@ std::optional<Found> planned(const planners::PlannerInfo& planner, const cost::P
     const auto stages = plan::StageGraph(problem.graph, found.plan);
     const auto seconds = found.estimate.value_or(score::estimate(problem, found.plan, stages).iteration);
     found.plan.training.compression = {};
-    return Found{plan::to_yaml(problem.graph, found.plan), seconds.value()};
+    return PlannedTime{plan::to_yaml(problem.graph, found.plan), seconds.value()};
   } catch (const core::Infeasible&) {
     return std::nullopt;
   }
 }
 
 /// Operators of even sizes, so that half of a message is a whole number of bytes; no latency.
-struct Networks {
-  Networks(std::uint64_t seed, double bandwidth)
+struct NetworkPair {
+  NetworkPair(std::uint64_t seed, double bandwidth)
       : random(support::random_problem(seed)),
         slow(support::tiny_cluster(random.cluster.size(), std::int64_t{1} << 40, bandwidth)),
         fast(support::tiny_cluster(random.cluster.size(), std::int64_t{1} << 40, 2 * bandwidth)) {}
@@ -53,7 +53,7 @@ void compare_networks(std::uint64_t first, std::uint64_t last) {
   std::map<std::string, int> compared, changed;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     CAPTURE(seed);
-    const Networks networks(seed, 2000);
+    const NetworkPair networks(seed, 2000);
     if (networks.random.graph.size() > 6) continue;
     for (const auto& planner : planners::catalogue()) {
       if (planner.name == "joint") continue;  // ZeRO 2 and 3 send weights too, which are not compressed
@@ -94,7 +94,7 @@ TEST_CASE("compression: the ratio of gradients counts for reductions, that of ac
   std::map<std::string, int> gradients, activations;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
-    const Networks networks(seed, 200);  // B/s: messages take longer than passes
+    const NetworkPair networks(seed, 200);  // B/s: messages take longer than passes
     if (networks.random.graph.size() > 6) continue;
     for (const char* name : {"graphpipe", "pipedream", "pipedream_2bw", "piper", "spp_luo", "dapple"}) {
       CAPTURE(name);

@@ -15,7 +15,7 @@ using planners::DappleStage;
 using planners::LatencyTail;
 using planners::Occupancy;
 using planners::PhaseTimes;
-using planners::Placement;
+using planners::PlacementPolicy;
 using planners::SliceCosts;
 
 namespace {
@@ -57,12 +57,12 @@ std::size_t paper_pivot(const std::vector<PhaseTimes>& row, int micro_batches) {
 }
 
 /// Machines, devices and costs by seed. Costs depend on devices and machines, so that placement matters.
-struct Instance {
+struct DappleInstance {
   DappleCosts costs;
   std::map<std::vector<int>, SliceCosts> stages;
   std::map<std::pair<int, int>, std::vector<PhaseTimes>> transfers;  ///< by machines
 
-  explicit Instance(std::uint64_t seed) {
+  explicit DappleInstance(std::uint64_t seed) {
     core::Random random(seed);
     costs.layers = random.between(1, 5);
     costs.micro_batches = random.between(1, 6);
@@ -133,9 +133,9 @@ double latency_of(const DappleCosts& costs, const std::vector<DappleStage>& stag
 }
 
 /// Every cut, count and rule, stages placed from the last to the first.
-class Exhaustive {
+class ExhaustiveDapple {
  public:
-  explicit Exhaustive(const DappleCosts& costs) : costs_(costs), used_(costs.machines.size()) {}
+  explicit ExhaustiveDapple(const DappleCosts& costs) : costs_(costs), used_(costs.machines.size()) {}
   double run() {
     extend(costs_.layers);
     return best_;
@@ -150,7 +150,7 @@ class Exhaustive {
     }
     for (int begin = 0; begin < end; ++begin)
       for (int count : costs_.replicas)
-        for (Placement rule : planners::kPlacements)
+        for (PlacementPolicy rule : planners::kPlacements)
           if (std::accumulate(used_.begin(), used_.end(), count) <=
               std::accumulate(costs_.machines.begin(), costs_.machines.end(), 0))
             place(begin, end, planners::placed(rule, costs_.machines, used_, count));
@@ -211,25 +211,25 @@ TEST_CASE(
 
 TEST_CASE("the rules of placement: machines of 4, two devices of the first in use") {
   const Occupancy capacity{4, 4, 4}, used{2, 0, 0};
-  CHECK(planners::placed(Placement::fresh_first, capacity, used, 3) == Occupancy{0, 3, 0});
-  CHECK(planners::placed(Placement::fresh_first, capacity, used, 9) == Occupancy{1, 4, 4});
-  CHECK(planners::placed(Placement::append_first, capacity, used, 2) == Occupancy{2, 0, 0});
-  CHECK(planners::placed(Placement::append_first, capacity, used, 3) == Occupancy{2, 1, 0});
-  CHECK(planners::placed(Placement::scatter_first, capacity, used, 2) ==
+  CHECK(planners::placed(PlacementPolicy::fresh_first, capacity, used, 3) == Occupancy{0, 3, 0});
+  CHECK(planners::placed(PlacementPolicy::fresh_first, capacity, used, 9) == Occupancy{1, 4, 4});
+  CHECK(planners::placed(PlacementPolicy::append_first, capacity, used, 2) == Occupancy{2, 0, 0});
+  CHECK(planners::placed(PlacementPolicy::append_first, capacity, used, 3) == Occupancy{2, 1, 0});
+  CHECK(planners::placed(PlacementPolicy::scatter_first, capacity, used, 2) ==
         Occupancy{2, 0, 0});  // machines in use suffice
-  CHECK(planners::placed(Placement::scatter_first, capacity, used, 3) == Occupancy{1, 1, 1});
-  CHECK(planners::placed(Placement::scatter_first, capacity, used, 8) == Occupancy{2, 3, 3});
-  CHECK(planners::placed(Placement::scatter_first, capacity, {0, 0, 0}, 4) == Occupancy{2, 1, 1});
-  CHECK(planners::placed(Placement::scatter_first, capacity, {1, 3, 0}, 3) == Occupancy{2, 1, 0});
+  CHECK(planners::placed(PlacementPolicy::scatter_first, capacity, used, 3) == Occupancy{1, 1, 1});
+  CHECK(planners::placed(PlacementPolicy::scatter_first, capacity, used, 8) == Occupancy{2, 3, 3});
+  CHECK(planners::placed(PlacementPolicy::scatter_first, capacity, {0, 0, 0}, 4) == Occupancy{2, 1, 1});
+  CHECK(planners::placed(PlacementPolicy::scatter_first, capacity, {1, 3, 0}, 3) == Occupancy{2, 1, 0});
 }
 
 TEST_CASE("the search finds the least latency of all partitions and placements") {
   int possible = 0, impossible = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     CAPTURE(seed);
-    Instance instance(seed);
+    DappleInstance instance(seed);
     const auto found = planners::least_latency(instance.costs, 1 << 20, {});
-    const double expected = Exhaustive(instance.costs).run();
+    const double expected = ExhaustiveDapple(instance.costs).run();
     CHECK(found.has_value() == (expected < kNever));
     found ? ++possible : ++impossible;
     if (!found) continue;

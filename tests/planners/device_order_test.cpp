@@ -73,7 +73,7 @@ TEST_CASE("the minimum cut is the lightest of all cuts") {
     CAPTURE(seed);
     core::Random random(seed);
     const Weights weights = random_weights(random, static_cast<std::size_t>(random.between(2, 10)));
-    const planners::Cut cut = planners::minimum_cut(weights);
+    const planners::MinimumCut cut = planners::minimum_cut(weights);
     CHECK(cut.weight == lightest_cut(weights));
     const unsigned side = as_bits(cut.side);
     CHECK(side != 0);
@@ -126,7 +126,7 @@ TEST_CASE("devices that take no part make no difference where nothing passes ove
 TEST_CASE("ordering devices hears a stop") {
   const std::atomic<bool> stop{true};
   const Weights weights(40, std::vector<double>(40, 1));
-  CHECK_THROWS_AS(planners::device_order(weights, core::StopToken(&stop)), core::Interrupted);
+  CHECK_THROWS_AS(planners::device_order(weights, core::StopToken(&stop)), core::InterruptedError);
 }
 
 TEST_CASE("a ring is cut open: devices next to each other in the order are neighbours on it") {

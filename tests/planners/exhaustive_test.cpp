@@ -109,12 +109,12 @@ TEST_CASE("two equal branches on two devices: side by side, no stage waits for t
 
 namespace {
 
-struct Comparison {
+struct SearchComparison {
   int compared = 0, equal = 0;
 };
 
 /// Every planner against exhaustive search on one problem, under the estimate.
-void compare(const cost::Problem& problem, bool any_degree, Comparison& count) {
+void compare(const cost::Problem& problem, bool any_degree, SearchComparison& count) {
   planners::SearchOptions options;
   options.any_degree = any_degree;
   const auto oracle = planned(planners::planner("exhaustive"), problem, options);
@@ -132,8 +132,8 @@ void compare(const cost::Problem& problem, bool any_degree, Comparison& count) {
   }
 }
 
-Comparison compare_seeds(std::uint64_t first, std::uint64_t last, std::size_t most_operators) {
-  Comparison count;
+SearchComparison compare_seeds(std::uint64_t first, std::uint64_t last, std::size_t most_operators) {
+  SearchComparison count;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_problem(seed);

@@ -24,12 +24,12 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 const char* const kSpared[] = {"dapple",    "alpa_inter", "spp_luo",        "piper",
                                "piper_row", "aceso",      "graphpipe_climb"};
 
-struct Answer {
+struct CutoffAnswer {
   double iteration = kNever;  ///< s, simulated
   std::uint64_t states = 0;
 };
 
-Answer answer(const char* planner, const cost::Problem& problem, double give_up = kNever) {
+CutoffAnswer answer(const char* planner, const cost::Problem& problem, double give_up = kNever) {
   planners::SearchOptions options;
   options.evaluate = experiment::simulated_time(problem, {});
   options.at_least = [&](const plan::Plan& plan) { return score::least_iteration(problem, plan); };
@@ -65,7 +65,8 @@ TEST_CASE("searches among rows are shorter if slower plans are rejected, and rep
   const cost::Problem problem{graph, cluster, costs, {32, plan::Optimizer::adam}};
   for (const char* planner : {"dapple", "piper_row"}) {
     CAPTURE(planner);
-    const Answer alone = answer(planner, problem), spared = answer(planner, problem, alone.iteration * 1.01);
+    const CutoffAnswer alone = answer(planner, problem),
+                       spared = answer(planner, problem, alone.iteration * 1.01);
     CHECK(spared.iteration <= alone.iteration);
     CHECK(spared.states < alone.states);
     CHECK(answer(planner, problem, alone.iteration / 2).iteration == kNever);

@@ -19,11 +19,11 @@ using namespace penstock;
 
 namespace {
 
-struct Gpt {
+struct GptProblem {
   graph::OpGraph graph;
   cluster::Cluster cluster;
   cost::AnalyticCosts costs;
-  Gpt(const char* layers, std::size_t devices)
+  GptProblem(const char* layers, std::size_t devices)
       : graph(models::build(
             "gpt",
             {{"layers", layers}, {"hidden", "64"}, {"heads", "4"}, {"sequence", "32"}, {"loss", "yes"}})),
@@ -65,7 +65,7 @@ bool has(const graph::OpGraph& graph, const plan::Stage& stage, const std::strin
 }  // namespace
 
 TEST_CASE("3-4-3-2: four stages in a row, embedding in the first, head and loss in the last") {
-  const Gpt gpt("12", 8);
+  const GptProblem gpt("12", 8);
   const plan::Plan plan = gpt.plan({{"layers", "3-4-3-2"}});
   REQUIRE(plan.stages.size() == 4);
   CHECK(layers_of(gpt.graph, plan.stages[0]) == std::set{0, 1, 2});
@@ -80,7 +80,7 @@ TEST_CASE("3-4-3-2: four stages in a row, embedding in the first, head and loss 
 }
 
 TEST_CASE("a stage may hold only the embedding, another only the head; all: one stage") {
-  const Gpt gpt("2", 4);
+  const GptProblem gpt("2", 4);
   const plan::Plan ends = gpt.plan({{"layers", "0-1-1-0"}});
   CHECK(layers_of(gpt.graph, ends.stages[0]).empty());
   CHECK(layers_of(gpt.graph, ends.stages[3]).empty());
@@ -90,7 +90,7 @@ TEST_CASE("a stage may hold only the embedding, another only the head; all: one 
 }
 
 TEST_CASE("chunks: stage s is on rank s mod ranks; micro-batches come in rounds of ranks") {
-  const Gpt gpt("4", 2);
+  const GptProblem gpt("4", 2);
   const plan::Plan plan = gpt.plan({{"layers", "1-1-1-1"}, {"chunks", "2"}});
   CHECK(plan.schedule == "interleaved_1f1b");
   for (std::size_t s = 0; s < 4; ++s) CHECK(plan.stages[s].devices == std::vector{core::DeviceId(s % 2)});
@@ -103,7 +103,7 @@ TEST_CASE("chunks: stage s is on rank s mod ranks; micro-batches come in rounds 
 }
 
 TEST_CASE("degrees, ZeRO and recomputation are those stated, replicas what they leave") {
-  const Gpt gpt("2", 8);
+  const GptProblem gpt("2", 8);
   const plan::Plan plan = gpt.plan({{"layers", "1-1"},
                                     {"tensor_parallel", "2"},
                                     {"sequence_parallel", "true"},
@@ -120,7 +120,7 @@ TEST_CASE("degrees, ZeRO and recomputation are those stated, replicas what they 
 }
 
 TEST_CASE("the micro-batch is the fastest of those that a pin gives") {
-  const Gpt gpt("4", 4);
+  const GptProblem gpt("4", 4);
   const planners::OwnOptions own = {{"layers", "1-2-1-0"}};
   double least = std::numeric_limits<double>::infinity();
   for (const std::int64_t samples : {1, 2, 4, 8, 16})
@@ -129,7 +129,7 @@ TEST_CASE("the micro-batch is the fastest of those that a pin gives") {
 }
 
 TEST_CASE("impossible choices are refused by name") {
-  const Gpt gpt("4", 4);
+  const GptProblem gpt("4", 4);
   CHECK(gpt.fault({{"layers", "3-2"}}) == "given: layers: 3-2: 5 layers, the model has 4");
   CHECK(gpt.fault({{"layers", "2-0-2"}}) == "given: layers: 2-0-2: stage 1 would be empty");
   CHECK(gpt.fault({{"layers", "2-1-1"}}).starts_with("given: 4 devices are no multiple of 3 ranks"));

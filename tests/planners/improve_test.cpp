@@ -26,9 +26,9 @@ core::Seconds simulated(const cost::Problem& problem, const plan::Plan& plan) {
 }
 
 /// A model that is a row of layers, on ranks of one device each.
-struct Row {
-  Row(const char* model, const std::map<std::string, std::string>& parameters, int ranks,
-      plan::Recomputation recomputation = {})
+struct LayerProblem {
+  LayerProblem(const char* model, const std::map<std::string, std::string>& parameters, int ranks,
+               plan::Recomputation recomputation = {})
       : again(recomputation),
         graph(models::build(model, parameters)),
         cluster(cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(ranks)) {
@@ -88,13 +88,13 @@ void for_each_cut(std::int32_t parts, std::size_t stages, std::vector<std::int32
 }
 
 /// The fewest seconds of all cuts, and the plan that takes most.
-struct Extremes {
+struct CutExtremes {
   core::Seconds least{std::numeric_limits<double>::infinity()}, most{0};
   plan::Plan slowest;
 };
 
-Extremes extremes(const Row& row, std::size_t stages) {
-  Extremes out;
+CutExtremes extremes(const LayerProblem& row, std::size_t stages) {
+  CutExtremes out;
   std::vector<std::int32_t> sizes;
   for_each_cut(row.parts.parts(), stages, sizes, [&](const std::vector<std::int32_t>& cut) {
     plan::Plan plan = row.plan(cut);
@@ -110,8 +110,8 @@ const std::map<std::string, std::string> kBigHead = {
     {"layers", "8"},     {"hidden", "256"},       {"heads", "4"},        {"kv_heads", "2"},
     {"sequence", "128"}, {"feed_forward", "512"}, {"vocabulary", "8000"}};
 
-void check_best_cut(const Row& row, std::size_t stages) {
-  const Extremes known = extremes(row, stages);
+void check_best_cut(const LayerProblem& row, std::size_t stages) {
+  const CutExtremes known = extremes(row, stages);
   REQUIRE(known.least < known.most);
   const plan::Plan found = row.improved(known.slowest, {{"change", "cuts"}, {"units", "layers"}});
   CHECK(score::violations(row.problem, found) == std::vector<std::string>{});
@@ -127,14 +127,14 @@ void check_best_cut(const Row& row, std::size_t stages) {
 }  // namespace
 
 TEST_CASE("from the slowest cut of a row of layers to the fastest there is") {
-  check_best_cut(Row("llama", kBigHead, 4), 4);
-  check_best_cut(Row("llama", kBigHead, 2), 4);
-  check_best_cut(Row("gpt", {{"layers", "6"}, {"vocabulary", "20000"}, {"sequence", "64"}}, 4), 4);
-  check_best_cut(Row("llama", kBigHead, 4, plan::kRecomputeLayers), 4);
+  check_best_cut(LayerProblem("llama", kBigHead, 4), 4);
+  check_best_cut(LayerProblem("llama", kBigHead, 2), 4);
+  check_best_cut(LayerProblem("gpt", {{"layers", "6"}, {"vocabulary", "20000"}, {"sequence", "64"}}, 4), 4);
+  check_best_cut(LayerProblem("llama", kBigHead, 4, plan::kRecomputeLayers), 4);
 }
 
 TEST_CASE("every part of a plan may change by default, and the result is never slower") {
-  const Row row("llama", kBigHead, 4);
+  const LayerProblem row("llama", kBigHead, 4);
   const plan::Plan even = row.plan({3, 3, 2, 2});
   const plan::Plan found = row.improved(even, {{"evaluations", "200"}});
   CHECK(score::violations(row.problem, found) == std::vector<std::string>{});
@@ -142,7 +142,7 @@ TEST_CASE("every part of a plan may change by default, and the result is never s
 }
 
 TEST_CASE("plans that it cannot begin with are refused in words") {
-  const Row row("llama", kBigHead, 4);
+  const LayerProblem row("llama", kBigHead, 4);
   plan::Plan inside = row.plan({3, 3, 2, 2});
   inside.stages[1].operators.push_back(inside.stages[0].operators.back());
   inside.stages[0].operators.pop_back();

@@ -19,7 +19,7 @@ namespace {
 
 /// Sixteen samples of a small decoder on four devices of 64 MiB, where joint shares the optimizer's state or
 /// divides tokens unless an option forbids it.
-struct Tight {
+struct TightProblem {
   graph::OpGraph graph =
       models::build("gpt", {{"layers", "4"}, {"hidden", "128"}, {"heads", "4"}, {"vocabulary", "500"}});
   cluster::Cluster cluster = support::tiny_cluster(4, std::int64_t{64} << 20);
@@ -82,7 +82,7 @@ TEST_CASE("each limit forbids what it names in any stage, and nothing else") {
 }
 
 TEST_CASE("a search within limits keeps to them where it would rather not") {
-  const Tight tight;
+  const TightProblem tight;
   const auto free = tight.plan({});
   CHECK_FALSE(planners::PlanLimits{.zero = 0, .sequence_parallel = false}.allow(free));
   const auto within =
@@ -95,7 +95,7 @@ TEST_CASE("a search within limits keeps to them where it would rather not") {
 }
 
 TEST_CASE("a search without a plan within the limits reports it, and refuses a start outside of them") {
-  const Tight tight;
+  const TightProblem tight;
   const plan::Plan free = tight.plan({});
   planners::SearchOptions options;
   options.from = &free;
@@ -120,7 +120,7 @@ TEST_CASE("a plan that does not fit, or breaks a rule, is the worst, however fas
   };
   // 16 kB of weights and gradients and more than as much of tensors.
   CHECK(judged(1 << 20).least < 1);
-  CHECK(judged(20'000) == planners::Worth{});
+  CHECK(judged(20'000) == planners::PlanScore{});
   p.stages[0].micro_batch = 3;  // of eight samples
-  CHECK(judged(1 << 20) == planners::Worth{});
+  CHECK(judged(1 << 20) == planners::PlanScore{});
 }

@@ -16,7 +16,7 @@
 #include "support/tiny.hpp"
 
 using namespace penstock;
-using planners::Draft;
+using planners::PlanDraft;
 
 namespace {
 
@@ -32,8 +32,8 @@ graph::OpGraph mixture() {
 }
 
 /// All operators on all devices.
-Draft one_stage(const cost::Problem& problem, std::int64_t micro_batch) {
-  Draft out;
+PlanDraft one_stage(const cost::Problem& problem, std::int64_t micro_batch) {
+  PlanDraft out;
   out.plan.training = problem.training;
   plan::Stage& stage = out.plan.stages.emplace_back();
   for (std::size_t op = 0; op < problem.graph.size(); ++op) stage.operators.emplace_back(op);
@@ -42,7 +42,7 @@ Draft one_stage(const cost::Problem& problem, std::int64_t micro_batch) {
   return out;
 }
 
-struct Mixture {
+struct MixtureSpace {
   graph::OpGraph graph = mixture();
   cluster::Cluster cluster = support::tiny_cluster(8);
   cost::AnalyticCosts costs;
@@ -51,10 +51,10 @@ struct Mixture {
 
   std::vector<plan::Stage> reached(planners::PlanLimits limits) const {
     const planners::PlanSpace space(problem, options, planners::planning_units(graph), limits);
-    const Draft draft = one_stage(problem, 16);
+    const PlanDraft draft = one_stage(problem, 16);
     std::vector<plan::Stage> out;
-    for (const planners::Move& move : planners::mesh_moves(planners::Sight(space, draft))) {
-      Draft next = draft;
+    for (const planners::Move& move : planners::mesh_moves(planners::MoveContext(space, draft))) {
+      PlanDraft next = draft;
       move(next);
       if (!space.tidy(next)) continue;
       const auto made = space.completed(next);
@@ -85,7 +85,7 @@ double seconds(const cost::Problem& problem, const plan::Plan& plan) {
 }  // namespace
 
 TEST_CASE("moves divide tokens and experts over groups, and ZeRO over some of the devices") {
-  const Mixture mixture;
+  const MixtureSpace mixture;
   const auto stages = mixture.reached({});
   const auto any = [&](auto holds) { return std::ranges::any_of(stages, holds); };
   for (const int size : {2, 4, 8}) {
@@ -101,7 +101,7 @@ TEST_CASE("moves divide tokens and experts over groups, and ZeRO over some of th
 }
 
 TEST_CASE("groups are no larger than the limit, and there are none if nothing can be divided") {
-  const Mixture mixture;
+  const MixtureSpace mixture;
   const auto stages =
       mixture.reached({.zero = 1, .context_parallel = 2, .expert_parallel = 4, .hybrid_sharding = false});
   for (const plan::Stage& stage : stages) {
@@ -119,10 +119,10 @@ TEST_CASE("groups are no larger than the limit, and there are none if nothing ca
 }
 
 TEST_CASE("ZeRO over all devices with equal weights, or over none, has one form") {
-  const Mixture mixture;
+  const MixtureSpace mixture;
   const planners::PlanSpace space(mixture.problem, mixture.options, planners::planning_units(mixture.graph));
   const auto key = [&](int zero, std::int64_t over, int context) {
-    Draft draft = one_stage(mixture.problem, 16);
+    PlanDraft draft = one_stage(mixture.problem, 16);
     plan::Stage& stage = draft.plan.stages.front();
     stage.zero = zero, stage.zero_over = over, stage.context_parallel = context;
     REQUIRE(space.tidy(draft));

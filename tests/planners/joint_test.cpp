@@ -128,21 +128,21 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// The value that a search minimises, and the plan that it found.
-struct Goal {
+struct SearchGoal {
   /// Value of any plan, infinite if it is not allowed. For a plan that does not beat `to_beat`, any value
   /// above it.
   std::function<double(const plan::Plan&, double to_beat)> value;
   std::optional<planners::SearchResult> found;
 };
-using MakeGoal = std::function<Goal(const cost::Problem&)>;
+using MakeGoal = std::function<SearchGoal(const cost::Problem&)>;
 
-Goal least_time(const cost::Problem& problem) {
+SearchGoal least_time(const cost::Problem& problem) {
   return {[&](const plan::Plan& plan, double) { return simulated(problem, plan); },
           search("joint", problem, by_simulation(problem))};
 }
 
 /// The time that nine of ten seeds do not exceed, where tasks jitter and the first device is slow.
-Goal least_p90(const cost::Problem& problem) {
+SearchGoal least_p90(const cost::Problem& problem) {
   const auto perturbation = std::make_shared<const sim::Perturbation>(sim::parse_perturbation(
       "devices: [{device: 0, speed: 0.7}]\njitter: {forward: {uniform: 40%}, backward: {uniform: 40%}}\n",
       "bad.yaml", problem.cluster));
@@ -162,7 +162,7 @@ Goal least_p90(const cost::Problem& problem) {
 }
 
 /// Memory of the fullest device, of plans at most a tenth slower than the fastest found.
-Goal least_memory(const cost::Problem& problem) {
+SearchGoal least_memory(const cost::Problem& problem) {
   const auto fastest = search("joint", problem, by_simulation(problem));
   if (!fastest) return {[](const plan::Plan&, double) { return kNever; }, {}};
   const double most = simulated(problem, fastest->plan) * 1.1;
@@ -176,20 +176,20 @@ Goal least_memory(const cost::Problem& problem) {
   return {value, search("joint", problem, options)};
 }
 
-struct Met {
+struct GoalTally {
   int problems = 0, best = 0, better = 0;
   double worst = 0;  ///< how far above the best plan there is
 };
 
 /// Against every plan of support::for_each_joint_plan.
-Met meets_every_plan(std::uint64_t first, std::uint64_t last, const MakeGoal& make) {
-  Met met;
+GoalTally meets_every_plan(std::uint64_t first, std::uint64_t last, const MakeGoal& make) {
+  GoalTally met;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_problem(seed);
     if (random.graph.size() > 4 || random.cluster.size() > 4 || random.cluster.size() < 2) continue;
     const auto problem = random.problem();
-    const Goal goal = make(problem);
+    const SearchGoal goal = make(problem);
     double least = kNever;
     support::for_each_joint_plan(
         problem, [&](const plan::Plan& plan) { least = std::min(least, goal.value(plan, least)); });

@@ -102,10 +102,10 @@ TEST_CASE("for every stage count the mapping is the best of all mappings") {
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     CAPTURE(seed);
     const MappingCosts costs = random_costs(seed);
-    const planners::Mapping mapping(costs, costs.devices, kNever, {});
+    const planners::MappingTable mapping(costs, costs.devices, kNever, {});
     const auto expected = exhaustive(costs);
     const double limit = expected[1] * 0.5;  // of stages: half of the time that one takes by itself
-    const planners::Mapping limited(costs, costs.devices, limit, {});
+    const planners::MappingTable limited(costs, costs.devices, limit, {});
     CHECK(mapping.most_stages() == std::min(costs.layers, costs.devices));
     for (int count = 1; count <= mapping.most_stages(); ++count) {
       CAPTURE(count);
@@ -143,7 +143,7 @@ TEST_CASE("a fast device gets more layers, and a slow link moves the cut") {
   }
   for (const auto& [cut, end, time] : {std::tuple{0.0, 3, 3.0}, {5.0, 3, 5.0}, {7.0, 2, 6.0}}) {
     costs.transfer = {{0, 0, 0, cut, 0}, {}};
-    const planners::Mapping mapping(costs, 2, kNever, {});
+    const planners::MappingTable mapping(costs, 2, kNever, {});
     CHECK(mapping.bottleneck(2) == time);
     CHECK(mapping.stages(2) == std::vector<MappedStage>{{0, end, 0, 1}, {end, 4, 1, 1}});
   }

@@ -15,11 +15,11 @@ using namespace penstock;
 
 namespace {
 
-struct Case {
+struct StudyCase {
   graph::OpGraph model;
   cluster::Cluster cluster;
   cost::AnalyticCosts costs;
-  explicit Case(int devices, const char* layers = "2")
+  explicit StudyCase(int devices, const char* layers = "2")
       : model(models::build("case_study", {{"layers", layers}})),
         cluster(
             cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml")).first(devices)) {}
@@ -38,7 +38,7 @@ std::optional<plan::Plan> planned(const planners::PlannerInfo& planner, const co
   }
 }
 
-plan::Extent micro_batch(const plan::Plan& plan) {
+plan::ValueRange micro_batch(const plan::Plan& plan) {
   return plan::strategy(plan, 1).micro_batch;
 }
 
@@ -47,16 +47,16 @@ plan::Extent micro_batch(const plan::Plan& plan) {
 TEST_CASE(
     "every planner: pinned to 4 samples, each replica of each stage takes 4 at a time, none splits "
     "unevenly") {
-  const Case eight(8), four(4, "1"), one(1);
+  const StudyCase eight(8), four(4, "1"), one(1);
   for (const planners::PlannerInfo& planner : planners::catalogue()) {
     CAPTURE(planner.name);
-    const Case& on = planner.name == "single_device" ? one : planner.name == "exhaustive" ? four : eight;
+    const StudyCase& on = planner.name == "single_device" ? one : planner.name == "exhaustive" ? four : eight;
     const cost::Problem problem = on.problem();
     planners::SearchOptions options;
     options.micro_batch = 4;
     const auto plan = planned(planner, problem, options);
     REQUIRE(plan.has_value());
-    CHECK(micro_batch(*plan) == plan::Extent{4, 4});
+    CHECK(micro_batch(*plan) == plan::ValueRange{4, 4});
     for (const plan::Stage& stage : plan->stages)
       if (!plan::asynchronous(*plan)) CHECK(stage.micro_batch == 4 * stage.replicas());
   }
@@ -64,7 +64,7 @@ TEST_CASE(
 
 TEST_CASE(
     "a pin that only replicas make possible is met by as many, and one that does not divide is refused") {
-  const Case eight(8);
+  const StudyCase eight(8);
   const cost::Problem problem = eight.problem();  // 64 samples
   for (const planners::PlannerInfo& planner : planners::catalogue()) {
     CAPTURE(planner.name);
@@ -74,13 +74,13 @@ TEST_CASE(
     options.micro_batch = 16;  // 8 replicas would take 128
     if (planner.name == "single_device" || planner.name == "exhaustive") continue;
     if (const auto plan = planned(planner, problem, options))
-      CHECK(micro_batch(*plan) == plan::Extent{16, 16});
+      CHECK(micro_batch(*plan) == plan::ValueRange{16, 16});
   }
 }
 
 TEST_CASE("with sizes per stage, stages of a pinned micro-batch may have unlike replicas") {
   // Three devices: without, one stage of three, whose 12 samples do not divide 64, or three stages.
-  const Case three(3, "1");
+  const StudyCase three(3, "1");
   const cost::Problem problem = three.problem();
   planners::SearchOptions options;
   options.micro_batch = 4;
@@ -89,13 +89,13 @@ TEST_CASE("with sizes per stage, stages of a pinned micro-batch may have unlike 
     CAPTURE(name);
     const auto plan = planned(planners::planner(name), problem, options);
     REQUIRE(plan.has_value());
-    CHECK(micro_batch(*plan) == plan::Extent{4, 4});
+    CHECK(micro_batch(*plan) == plan::ValueRange{4, 4});
   }
 }
 
 TEST_CASE(
     "a micro-batch of the pipeline is split over replicas, and refused where replicas take whole ones") {
-  const Case eight(8);
+  const StudyCase eight(8);
   const cost::Problem problem = eight.problem();
   for (const planners::PlannerInfo& planner : planners::catalogue()) {
     CAPTURE(planner.name);

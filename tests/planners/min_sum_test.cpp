@@ -13,8 +13,8 @@ using planners::MinSum;
 
 namespace {
 
-struct Instance {
-  std::vector<MinSum::Variable> variables;
+struct SumInstance {
+  std::vector<MinSum::LabelVariable> variables;
   std::vector<MinSum::Pair> pairs;
   std::vector<MinSum::Table> single, paired;
 };
@@ -27,9 +27,9 @@ MinSum::Table random_table(core::Random& random, std::size_t cells) {
 }
 
 /// Label 0 is forbidden nowhere.
-Instance random_instance(std::uint64_t seed) {
+SumInstance random_instance(std::uint64_t seed) {
   core::Random random(seed);
-  Instance out;
+  SumInstance out;
   const int size = random.between(1, 7);
   for (int v = 0; v < size; ++v) {
     out.variables.push_back({random.between(1, 3), 0});
@@ -51,7 +51,7 @@ Instance random_instance(std::uint64_t seed) {
   return out;
 }
 
-double cost_of(const Instance& instance, const std::vector<int>& labels) {
+double cost_of(const SumInstance& instance, const std::vector<int>& labels) {
   const auto label = [&](int v) { return static_cast<std::size_t>(labels[static_cast<std::size_t>(v)]); };
   double sum = 0;
   for (std::size_t v = 0; v < labels.size(); ++v)
@@ -64,7 +64,7 @@ double cost_of(const Instance& instance, const std::vector<int>& labels) {
   return sum;
 }
 
-double least(const Instance& instance) {
+double least(const SumInstance& instance) {
   double best = std::numeric_limits<double>::infinity();
   std::vector<int> labels(instance.variables.size());
   for (std::size_t v = 0; v < labels.size();) {
@@ -90,7 +90,7 @@ TEST_CASE(
   int inexact = 0, missed = 0;
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     CAPTURE(seed);
-    const Instance instance = random_instance(seed);
+    const SumInstance instance = random_instance(seed);
     const double best = least(instance);
     const auto exact = MinSum(instance.variables, instance.pairs).solve(instance.single, instance.paired);
     CHECK(exact.cost == best);

@@ -87,7 +87,7 @@ struct LittleMemory {
 
 /// A layer whose 16 experts of 3 x 4096 x 65536 numbers, with their gradients, take 103 GB, more than a
 /// device has, and half of them 52. No node has two devices, for a tensor-parallel group.
-struct Mixture {
+struct LargeMixture {
   graph::OpGraph graph = models::build(
       "mixtral", {{"layers", "1"}, {"sequence", "512"}, {"experts", "16"}, {"expert_width", "65536"}});
   cluster::Cluster cluster = cluster::load_cluster("1xH100x4");
@@ -104,7 +104,7 @@ struct ManyDevices {
 };
 
 /// Towers whose weights are best not on every device, before layers that are.
-struct Towers {
+struct TowerProblem {
   graph::OpGraph graph = models::build(
       "dlrm", {{"branches", "3"}, {"table_rows", "1000"}, {"tower_layers", "2"}, {"top_layers", "0"}});
   cluster::Cluster cluster = cluster::load_cluster("1xH100x4");
@@ -152,9 +152,9 @@ TEST_CASE("options and values that do not exist are refused, with a hint") {
 TEST_CASE("every option of every planner makes a difference, its default none; plans stay valid") {
   const LongSequence tokens;
   const LittleMemory cores;
-  const Mixture mixture;
+  const LargeMixture mixture;
   const ManyDevices many;
-  const Towers towers;
+  const TowerProblem towers;
   for (const auto& planner : planners::catalogue())
     for (const PlannerOption& option : planner.options) {
       CAPTURE(planner.name);

@@ -58,7 +58,7 @@ planners::SearchOptions judged(const cost::Problem& problem) {
 using Sizes = std::vector<std::size_t>;
 
 /// A small model, and the sizes of its parts.
-struct Sized {
+struct PartSizes {
   graph::OpGraph graph = models::build("case_study", {{"layers", "1"}});
   Sizes sizes(const cluster::Cluster& cluster, std::int64_t mini_batch,
               const std::function<void(planners::SearchOptions&)>& change = {}) const {
@@ -71,7 +71,7 @@ struct Sized {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Sized, "parts are whole nodes, sixteen devices or more, a quarter of all at most") {
+TEST_CASE_FIXTURE(PartSizes, "parts are whole nodes, sixteen devices or more, a quarter of all at most") {
   CHECK(sizes(nodes(8, 8), 512).empty());  // searched at once
   CHECK(sizes(nodes(16, 8), 512) == Sizes{16, 32});
   CHECK(sizes(nodes(32, 8), 512) == Sizes{16, 32, 64});
@@ -80,7 +80,7 @@ TEST_CASE_FIXTURE(Sized, "parts are whole nodes, sixteen devices or more, a quar
   CHECK(sizes(nodes(7, 8, "16GiB", "100Gb/s", kFaster), 512).empty());
 }
 
-TEST_CASE_FIXTURE(Sized,
+TEST_CASE_FIXTURE(PartSizes,
                   "a part has whole samples, room for weights, and what is pinned for all devices not") {
   CHECK(sizes(nodes(32, 8), 8) == Sizes{32, 64});
   CHECK(sizes(nodes(32, 8), 6).empty());
@@ -103,7 +103,7 @@ TEST_CASE("a repeated plan is valid, and takes as long where no message leaves i
   for (const bool fast : {false, true}) {
     const auto cluster = nodes(8, 8, "16GiB", fast ? "1000TB/s" : "1Gb/s");
     const cost::Problem problem{graph, cluster, kAnalytic, {512, plan::Optimizer::sgd}};
-    const planners::Part part(problem, 16);
+    const planners::PartProblem part(problem, 16);
     CHECK(part.problem().cluster.size() == 16);
     CHECK(part.problem().training.mini_batch == 128);
     for (const char* planner : {"data_parallel", "graphpipe", "megatron"}) {

@@ -23,7 +23,7 @@ namespace {
 support::RandomProblem random_chain(std::uint64_t seed) {
   Random random(seed);
   graph::GraphBuilder builder("chain");
-  std::vector<support::LaunchCosts::Pass> passes;
+  std::vector<support::LaunchCosts::PassTime> passes;
   const int size = random.between(2, 12);
   for (int v = 0; v < size; ++v) {
     graph::Operator op = support::unit_op("v" + std::to_string(v), 1e9, random.between(0, 9) * 100);
@@ -43,8 +43,9 @@ support::RandomProblem random_chain(std::uint64_t seed) {
 
 /// The twin's answer for one bound: micro-batches in flight at the source.
 std::optional<int> least_level(const cost::Problem& problem, const planners::StageTable& table,
-                               const planners::Arrangement& row, double bound) {
-  const auto stages = planners::Partition(row, table, bound, planners::Levels::counted, {}).solve();
+                               const planners::UnitArrangement& row, double bound) {
+  const auto stages =
+      planners::PartitionSearch(row, table, bound, planners::LevelCounting::counted, {}).solve();
   if (!stages) return std::nullopt;
   const auto plan = planners::assemble(problem, table, *stages, false);
   return static_cast<int>(plan.stages.front().in_flight / plan.stages.front().micro_batch);

@@ -25,8 +25,8 @@ bool close(double ours, double theirs) {
   return std::abs(ours - theirs) <= kTolerance * std::max(std::abs(ours), std::abs(theirs));
 }
 
-struct Profile {
-  explicit Profile(const std::string& folder)
+struct PublishedProfile {
+  explicit PublishedProfile(const std::string& folder)
       : graph(graph::load_pipedream_graph(folder + "/graph.txt")),
         layers(pipedream_layers(graph)),
         states(planners::antichain_states(layers.graph, kMostStates).value()) {}
@@ -50,7 +50,7 @@ std::set<std::string> words(const std::string& text) {
   return out;
 }
 
-void check_state(const Profile& profile, std::size_t s, const CsvRow& row) {
+void check_state(const PublishedProfile& profile, std::size_t s, const CsvRow& row) {
   CAPTURE(s);
   const planners::CutState& state = profile.states[s];
   CHECK(std::stoul(row.at("state")) == s);
@@ -63,7 +63,7 @@ void check_state(const Profile& profile, std::size_t s, const CsvRow& row) {
   CHECK(std::set<double>(next.begin(), next.end()) == std::set<double>(state.next.begin(), state.next.end()));
 }
 
-void check_row(const Profile& profile, const CsvRow& row) {
+void check_row(const PublishedProfile& profile, const CsvRow& row) {
   CAPTURE(row.at("levels_innermost_first"));
   CAPTURE(row.at("bandwidths_Bps_innermost_first"));
   CAPTURE(row.at("flags"));
@@ -74,7 +74,7 @@ void check_row(const Profile& profile, const CsvRow& row) {
   CHECK(std::stoul(row.at("states")) == profile.states.size());
   CHECK(close(found->seconds, std::stod(row.at("pred_time_per_batch_s"))));
   const double limit = rules.fits ? std::stod(row.at("memory_size")) : 0;
-  CHECK(close(Recost{profile.layers.graph, profile.states, levels, rules, limit}(found->stages),
+  CHECK(close(PlanRecost{profile.layers.graph, profile.states, levels, rules, limit}(found->stages),
               found->seconds));
 }
 
@@ -82,7 +82,7 @@ void check_row(const Profile& profile, const CsvRow& row) {
 void check_rows(std::size_t least_states, std::size_t most_states) {
   const std::string folder = reference_data("pipedream/expected");
   if (folder.empty()) return;
-  std::map<std::string, Profile> profiles;
+  std::map<std::string, PublishedProfile> profiles;
   int checked = 0;
   for (const CsvRow& row : read_csv(folder + "/optimizer_results.csv")) {
     const std::string& name = row.at("profile");
@@ -106,7 +106,7 @@ TEST_CASE("states and their order are those of PipeDream") {
     const std::string name = entry.path().stem().string();
     if (!name.starts_with("states_")) continue;
     CAPTURE(name);
-    const Profile profile(folder + "/../" + name.substr(7));
+    const PublishedProfile profile(folder + "/../" + name.substr(7));
     const auto rows = read_csv(entry.path().string());
     REQUIRE(rows.size() == profile.states.size());
     for (std::size_t s = 0; s < rows.size(); ++s) check_state(profile, s, rows[s]);

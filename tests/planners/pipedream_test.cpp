@@ -122,9 +122,9 @@ namespace {
 
 /// The paper's problem stated once more: all ways to cut an interval and to give machines to the stages, each
 /// with the best inside. Only the evaluator distinguishes them.
-class Exhaustive {
+class ExhaustivePipedream {
  public:
-  explicit Exhaustive(const support::Recost& recost) : recost_(recost) {}
+  explicit ExhaustivePipedream(const support::PlanRecost& recost) : recost_(recost) {}
 
   /// Infinity when nothing fits.
   double best(std::size_t level, std::size_t first, std::size_t last) {
@@ -132,13 +132,13 @@ class Exhaustive {
   }
 
  private:
-  struct Found {
+  struct BestStages {
     double seconds = std::numeric_limits<double>::infinity();
     std::vector<PipedreamStage> stages;
   };
 
-  Found search(std::size_t level, std::size_t first, std::size_t last) {
-    Found best;
+  BestStages search(std::size_t level, std::size_t first, std::size_t last) {
+    BestStages best;
     std::vector<PipedreamStage> behind;
     extend(level, first, last, recost_.levels[level].machines, behind, best, last);
     return best;
@@ -146,7 +146,7 @@ class Exhaustive {
 
   /// Puts stages before those of `behind`, from the back.
   void extend(std::size_t level, std::size_t first, std::size_t last, int machines,
-              std::vector<PipedreamStage>& behind, Found& best, std::size_t end) {
+              std::vector<PipedreamStage>& behind, BestStages& best, std::size_t end) {
     for (std::size_t begin = first; begin <= last; ++begin) {
       if (begin > first && !precedes(begin - 1, last)) continue;
       std::vector<PipedreamStage> inside;
@@ -167,7 +167,7 @@ class Exhaustive {
   }
 
   void consider(std::size_t level, std::size_t first, std::size_t end,
-                const std::vector<PipedreamStage>& stages, Found& best) {
+                const std::vector<PipedreamStage>& stages, BestStages& best) {
     try {
       const double seconds = recost_.at(stages, level, first, end);
       if (seconds < best.seconds) best = {seconds, stages};
@@ -184,7 +184,7 @@ class Exhaustive {
     return reached[b];
   }
 
-  const support::Recost& recost_;
+  const support::PlanRecost& recost_;
 };
 
 LayerGraph random_layers(core::Random& random) {
@@ -225,8 +225,8 @@ void check_against_exhaustive(std::uint64_t seed) {
   PipedreamRules rules = random_rules(random);
   const double limit = random.chance(0.5) ? random.between(1, 60) * 20.0 : 0;
   if (limit > 0) rules.fits = stash_rule(*states, limit);
-  const support::Recost recost{graph, *states, levels, rules, limit};
-  const double best = Exhaustive(recost).best(levels.size() - 1, 0, states->size() - 1);
+  const support::PlanRecost recost{graph, *states, levels, rules, limit};
+  const double best = ExhaustivePipedream(recost).best(levels.size() - 1, 0, states->size() - 1);
   const auto found = pipedream_search(*states, levels, rules);
   REQUIRE(found.has_value() == std::isfinite(best));
   if (!found) return;

@@ -18,18 +18,18 @@ namespace {
 /// Options of the published program; empty for its equal-split baselines.
 std::optional<PiperOptions> options_of(const std::string& planner) {
   PiperOptions options;
-  options.rules.knapsack = planner == "piper-exact-knapsack" ? Knapsack::exact : Knapsack::greedy;
+  options.rules.knapsack = planner == "piper-exact-knapsack" ? KnapsackRule::exact : KnapsackRule::greedy;
   if (planner.starts_with("equi")) return std::nullopt;
   if (planner == "nodp")
     options.rules.data_parallel = false;
   else if (planner == "notp")
     options.rules.tensor_parallel = false;
   else if (planner == "noar")
-    options.rules.recompute = Recompute::never;
+    options.rules.recompute = RecomputeMode::never;
   else if (planner == "forcear")
-    options.rules.recompute = Recompute::always;
+    options.rules.recompute = RecomputeMode::always;
   else if (planner == "allornone")
-    options.rules.recompute = Recompute::per_stage;
+    options.rules.recompute = RecomputeMode::per_stage;
   else if (!planner.starts_with("piper"))
     FAIL("unknown planner " << planner);
   return options;

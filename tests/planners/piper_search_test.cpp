@@ -65,11 +65,11 @@ TEST_CASE("piper: the greedy knapsack takes the best ratio first and overshoots"
       {layer("x", 10, 0, 5, 0, 12), layer("y", 10, 0, 1, 3, 11)}, {edge(0, 1, 1)}, {1, 8, 1, 1}};
   PiperOptions options;
   CHECK(time_of(workload, options) == near(21));
-  options.rules.knapsack = Knapsack::greedy;
+  options.rules.knapsack = KnapsackRule::greedy;
   CHECK(time_of(workload, options) == near(22));
-  options.rules.recompute = Recompute::always;
+  options.rules.recompute = RecomputeMode::always;
   CHECK(time_of(workload, options) == near(23));
-  options.rules.recompute = Recompute::never;
+  options.rules.recompute = RecomputeMode::never;
   CHECK_FALSE(piper_search(workload, options, {}));
 }
 
@@ -93,12 +93,12 @@ TEST_CASE("piper: filling and draining makes fewer stages pay") {
 
 namespace {
 
-struct Seen {
+struct PiperTally {
   int feasible = 0, partly = 0;  ///< plans, and layers that are recomputed in them
 };
 
-Seen compare_with_exhaustive(std::uint64_t seeds) {
-  Seen seen;
+PiperTally compare_with_exhaustive(std::uint64_t seeds) {
+  PiperTally seen;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     const auto workload = support::random_piper_workload(seed);
@@ -123,14 +123,14 @@ Seen compare_with_exhaustive(std::uint64_t seeds) {
 }  // namespace
 
 TEST_CASE("piper: equals exhaustive search on random small workloads") {
-  const Seen seen = compare_with_exhaustive(1000);
+  const PiperTally seen = compare_with_exhaustive(1000);
   CHECK(seen.feasible > 300);
   CHECK(seen.feasible < 970);
   CHECK(seen.partly > 100);
 }
 
 TEST_CASE("piper: equals exhaustive search on many small workloads" * doctest::test_suite("slow")) {
-  const Seen seen = compare_with_exhaustive(6000);
+  const PiperTally seen = compare_with_exhaustive(6000);
   CHECK(seen.feasible > 2000);
   CHECK(seen.feasible < 5800);
   CHECK(seen.partly > 600);
@@ -140,7 +140,7 @@ TEST_CASE("piper: the greedy knapsack is never better than the exact one") {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const auto workload = support::random_piper_workload(seed);
     PiperOptions greedy;
-    greedy.rules.knapsack = Knapsack::greedy;
+    greedy.rules.knapsack = KnapsackRule::greedy;
     const auto fast = piper_search(workload, greedy, {}), exact = piper_search(workload, {}, {});
     REQUIRE(fast.has_value() == exact.has_value());
     if (fast) CHECK(exact->time_per_micro_batch <= fast->time_per_micro_batch * (1 + 1e-12));
@@ -175,5 +175,5 @@ TEST_CASE("piper: too many downsets is a limit, and a stop is heard") {
   CHECK(PiperLattice(dag, 64, {}).size() == 64);
   CHECK_THROWS_WITH_AS(PiperLattice(dag, 63, {}), "piper: the model has more than 63 downsets", core::Error);
   const std::atomic<bool> stopped{true};
-  CHECK_THROWS_AS(piper_search(workload, {}, core::StopToken(&stopped)), core::Interrupted);
+  CHECK_THROWS_AS(piper_search(workload, {}, core::StopToken(&stopped)), core::InterruptedError);
 }

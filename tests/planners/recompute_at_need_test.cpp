@@ -17,9 +17,9 @@ const std::map<std::string, std::string> kDeep = {{"layers", "8"},       {"hidde
                                                   {"heads", "4"},        {"sequence", "256"},
                                                   {"vocabulary", "500"}, {"loss", "yes"}};
 
-struct Case {
-  explicit Case(std::int64_t memory, std::map<std::string, std::string> given = kDeep,
-                const std::string& model = "gpt")
+struct MemoryCase {
+  explicit MemoryCase(std::int64_t memory, std::map<std::string, std::string> given = kDeep,
+                      const std::string& model = "gpt")
       : graph(models::build(model, given)), cluster(support::tiny_cluster(4, memory)) {}
   plan::Plan planned(const std::string& planner) const {
     const cost::Problem problem{graph, cluster, costs, {64, plan::Optimizer::adam}};
@@ -52,14 +52,14 @@ int again(const plan::Plan& plan) {
 TEST_CASE("megatron and data_parallel compute cores, then layers, again where they do not fit else") {
   for (const char* planner : {"megatron", "data_parallel"}) {
     CAPTURE(planner);
-    CHECK(again(Case(std::int64_t{1} << 40).planned(planner)) == 0);
+    CHECK(again(MemoryCase(std::int64_t{1} << 40).planned(planner)) == 0);
     // Less by a tenth until nothing fits: cores are computed again in between, then layers.
     bool fits = true;
     std::set<int> seen;
     for (std::int64_t memory = std::int64_t{1} << 30; fits; memory = memory / 10 * 9) {
       CAPTURE(memory);
       try {
-        const plan::Plan found = Case(memory).planned(planner);
+        const plan::Plan found = MemoryCase(memory).planned(planner);
         seen.insert(again(found));
         if (std::string(planner) == "megatron")  // shares before it computes anything again
           for (const plan::Stage& stage : found.stages) {
@@ -76,7 +76,7 @@ TEST_CASE("megatron and data_parallel compute cores, then layers, again where th
 }
 
 TEST_CASE("a model without layers is not computed again") {
-  const Case model(std::int64_t{1} << 20, {}, "vgg16");
+  const MemoryCase model(std::int64_t{1} << 20, {}, "vgg16");
   for (const char* planner : {"megatron", "data_parallel"})
     CHECK_THROWS_AS(model.planned(planner), core::Infeasible);
 }

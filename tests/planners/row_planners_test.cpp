@@ -258,7 +258,7 @@ TEST_CASE("a request to stop is honoured; options without meaning are refused") 
   for (const char* name : kPlanners) {
     CAPTURE(name);
     const auto& planner = planners::planner(name);
-    CHECK_THROWS_AS(planner.plan(problem, {}, core::StopToken(&flag)), core::Interrupted);
+    CHECK_THROWS_AS(planner.plan(problem, {}, core::StopToken(&flag)), core::InterruptedError);
     planners::SearchOptions runs, sizes;
     runs.k = 2;
     sizes.per_stage_micro_batch = true;
@@ -399,7 +399,7 @@ TEST_CASE("a slice is as slow as its slowest device, and reduces gradients as th
   for (const std::size_t slow : {0, 1}) {
     const auto c = two_paces({0, 1}, slow);
     const cost::Problem problem{g, c, costs, training};
-    const planners::Layers layers(problem, 8, 4, {});
+    const planners::PlanningLayers layers(problem, 8, 4, {});
     planners::SlicePrices prices(problem, layers, 4, 1);
     const int both = prices.of({core::DeviceId(0), core::DeviceId(1)});
     const auto& times = prices[both].times[layers.index(0, layers.size())];
@@ -409,7 +409,7 @@ TEST_CASE("a slice is as slow as its slowest device, and reduces gradients as th
   }
   // Compressed tensors take their share of a route's time.
   const auto c = two_paces({0, 0});
-  const planners::Routes routes(c, {1, 0.25}, {});
+  const planners::RouteTable routes(c, {1, 0.25}, {});
   CHECK(routes(core::DeviceId(0), core::DeviceId(1)).per_byte == support::near(0.25e-9));
 }
 
@@ -448,7 +448,7 @@ TEST_CASE("memory of stages of one rank adds up; a candidate that may win is eva
   const auto memories = score::stage_memories(problem, p);
   CHECK(planners::fullest_need(problem, p) == plan::total(memories[0]) + plan::total(memories[1]));
   // Both promise a second at least; the first takes 1.1 s, the second 1.05 s.
-  std::vector<planners::Candidate> found(2);
+  std::vector<planners::PlanCandidate> found(2);
   for (std::size_t i = 0; i < found.size(); ++i) {
     found[i].plan = p;
     found[i].plan->planner = i == 0 ? "first" : "second";
@@ -496,7 +496,7 @@ TEST_CASE("gradients at a junction take the routes back") {
   for (cluster::Link& link : links)
     if (link.from >= 2 && link.from < 4) link.bandwidth = core::Bandwidth(1e3);
   const cluster::Cluster c("one way", plain.types(), plain.devices(), 1, links);
-  const planners::Routes routes(c, {}, {});
+  const planners::RouteTable routes(c, {}, {});
   using Devices = std::vector<core::DeviceId>;
   const auto [there, back] = planners::junction(routes, Devices{core::DeviceId(0), core::DeviceId(1)},
                                                 Devices{core::DeviceId(2), core::DeviceId(3)}, 8);

@@ -28,7 +28,7 @@ double simulated(const cost::Problem& problem, const plan::Plan& plan) {
 }
 
 /// A problem, and what it is searched with.
-struct Search {
+struct RowSearch {
   graph::OpGraph graph;
   cluster::Cluster cluster;
   const cost::CostModel& costs;
@@ -47,7 +47,7 @@ struct Search {
 
 /// Equally many operators of the chain in each of two stages per rank, to and fro, whose devices are
 /// replicas; nothing where that is no valid plan.
-std::optional<plan::Plan> even_zbv(const Search& search, std::size_t ranks, std::int64_t micro_batch) {
+std::optional<plan::Plan> even_zbv(const RowSearch& search, std::size_t ranks, std::int64_t micro_batch) {
   const std::size_t each = search.graph.size() / (2 * ranks), devices = search.cluster.size() / ranks;
   if (each == 0) return {};
   plan::Plan out;
@@ -85,22 +85,22 @@ nodes:
 
 TEST_CASE("the start of each schedule is the fastest even row, which a slow twin finds too") {
   const auto costs = support::FixedCosts::uniform(16, 1, 2);
-  Search search{support::tiny_graph(16, {{0, 1},
-                                         {1, 2},
-                                         {2, 3},
-                                         {3, 4},
-                                         {4, 5},
-                                         {5, 6},
-                                         {6, 7},
-                                         {7, 8},
-                                         {8, 9},
-                                         {9, 10},
-                                         {10, 11},
-                                         {11, 12},
-                                         {12, 13},
-                                         {13, 14},
-                                         {14, 15}}),
-                support::tiny_cluster(8), costs, 32};
+  RowSearch search{support::tiny_graph(16, {{0, 1},
+                                            {1, 2},
+                                            {2, 3},
+                                            {3, 4},
+                                            {4, 5},
+                                            {5, 6},
+                                            {6, 7},
+                                            {7, 8},
+                                            {8, 9},
+                                            {9, 10},
+                                            {10, 11},
+                                            {11, 12},
+                                            {12, 13},
+                                            {13, 14},
+                                            {14, 15}}),
+                   support::tiny_cluster(8), costs, 32};
   search.options.max_tensor_parallel = 1;
   search.judge_by_simulation();
   const auto rows = search.rows();
@@ -124,12 +124,12 @@ TEST_CASE("the start of each schedule is the fastest even row, which a slow twin
 
 TEST_CASE("rows share optimizer state where they do not fit else, and no sooner") {
   const auto zeros = [](const char* memory) {
-    const Search search{models::build("gpt", {{"layers", "2"},
-                                              {"hidden", "256"},
-                                              {"heads", "4"},
-                                              {"sequence", "512"},
-                                              {"vocabulary", "8192"}}),
-                        v100(2, 2, memory), kAnalytic, 32};
+    const RowSearch search{models::build("gpt", {{"layers", "2"},
+                                                 {"hidden", "256"},
+                                                 {"heads", "4"},
+                                                 {"sequence", "512"},
+                                                 {"vocabulary", "8192"}}),
+                           v100(2, 2, memory), kAnalytic, 32};
     std::set<int> out;
     for (const auto& row : search.rows())
       for (const plan::Stage& stage : row.draft.plan.stages) out.insert(stage.zero);
@@ -140,8 +140,8 @@ TEST_CASE("rows share optimizer state where they do not fit else, and no sooner"
 }
 
 TEST_CASE("joint is no slower than these rows, which are faster than all other planners' answers") {
-  Search search{models::build("gpt", {{"layers", "24"}, {"hidden", "2048"}, {"heads", "16"}}),
-                v100(4, 4, "6GiB"), kAnalytic, 128};
+  RowSearch search{models::build("gpt", {{"layers", "24"}, {"hidden", "2048"}, {"heads", "16"}}),
+                   v100(4, 4, "6GiB"), kAnalytic, 128};
   search.judge_by_simulation();
   double best = std::numeric_limits<double>::infinity();
   for (const auto& row : search.rows()) best = std::min(best, row.worth.iteration.value());

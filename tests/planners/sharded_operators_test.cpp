@@ -46,17 +46,17 @@ plan::Stage stage(std::size_t first, std::size_t last, int degree) {
   return out;
 }
 
-struct Sum {
+struct OperatorSum {
   double seconds = 0;
   bool whole_ends = true;  ///< and one reader for each tensor that crosses
 };
 
-Sum sum(const graph::OpGraph& graph, const planners::ShardedTimes& times, const plan::Stage& stage) {
+OperatorSum sum(const graph::OpGraph& graph, const planners::ShardedTimes& times, const plan::Stage& stage) {
   const auto whole = layout::infer(graph, ::stage(0, graph.size(), stage.tensor_parallel));
   const auto inside = [&](OpId id) {
     return std::binary_search(stage.operators.begin(), stage.operators.end(), id);
   };
-  Sum out{times.of(stage.operators).total};
+  OperatorSum out{times.of(stage.operators).total};
   std::vector<int> crossings(graph.size());
   for (const auto& [from, to] : graph.dag().edges()) {
     const OpId made(static_cast<std::size_t>(from)), reader(static_cast<std::size_t>(to));
@@ -76,7 +76,7 @@ TEST_CASE("sharded operators: the sum is a stage's time if tensors lie whole at 
     CAPTURE(seed);
     core::Random random(seed);
     const auto graph = random_model(random);
-    std::vector<support::LaunchCosts::Pass> passes;
+    std::vector<support::LaunchCosts::PassTime> passes;
     for (std::size_t v = 0; v < graph.size(); ++v) passes.push_back({0.1 * random.unit(), random.unit()});
     const support::LaunchCosts costs(passes);
     const int degree = random.chance(0.5) ? 2 : 4;
@@ -88,7 +88,7 @@ TEST_CASE("sharded operators: the sum is a stage's time if tensors lie whole at 
     for (std::size_t first = 0; first < graph.size(); ++first)
       for (std::size_t last = first + 1; last <= graph.size(); ++last) {
         const auto part = stage(first, last, degree);
-        const Sum added = sum(graph, times, part);
+        const OperatorSum added = sum(graph, times, part);
         const double true_time = cost::stage_time(problem, part, 4).total().total().value();
         CHECK(added.seconds >= true_time * (1 - 1e-12));
         if (added.whole_ends) CHECK(added.seconds == support::near(true_time, 1e-12));

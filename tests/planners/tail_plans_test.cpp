@@ -29,26 +29,26 @@ using core::OpId;
 namespace {
 
 const cost::AnalyticCosts kAnalytic;
-constexpr planners::Worth kAny{};
+constexpr planners::PlanScore kAny{};
 
 double simulated(const cost::Problem& problem, const plan::Plan& plan) {
   return to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan))).value();
 }
 
-struct Search {
+struct TailSearch {
   graph::OpGraph graph;
   cluster::Cluster cluster;
   std::int64_t mini_batch;
   cost::Problem problem{graph, cluster, kAnalytic, {mini_batch, plan::Optimizer::adam}};
   planners::SearchOptions options{};
 
-  Search(graph::OpGraph g, cluster::Cluster c, std::int64_t samples)
+  TailSearch(graph::OpGraph g, cluster::Cluster c, std::int64_t samples)
       : graph(std::move(g)), cluster(std::move(c)), mini_batch(samples) {
     options.evaluate = [this](const plan::Plan& plan) { return core::Seconds(simulated(problem, plan)); };
   }
-  Search(const Search&) = delete;
+  TailSearch(const TailSearch&) = delete;
 
-  planners::TailPlan tail(const planners::Worth& to_beat = kAny) const {
+  planners::TailPlan tail(const planners::PlanScore& to_beat = kAny) const {
     const planners::PlanSpace space(problem, options, planners::planning_units(graph));
     return planners::tail_plan(space, planners::JointJudge(problem, options), to_beat, {});
   }
@@ -77,7 +77,7 @@ graph::OpGraph small_dlrm(int branches, int width) {
 }
 
 /// Units by the names of their last operators.
-std::vector<std::string> names(const graph::OpGraph& graph, const planners::Units& units,
+std::vector<std::string> names(const graph::OpGraph& graph, const planners::UnitGraph& units,
                                const std::vector<std::size_t>& some) {
   std::vector<std::string> out;
   for (const std::size_t unit : some) out.push_back(graph.op(units.operators[unit].back()).name);
@@ -85,9 +85,10 @@ std::vector<std::string> names(const graph::OpGraph& graph, const planners::Unit
 }
 
 /// Branches to groups, those to devices, in all ways: the least time with these settings for all stages.
-class Twin {
+class TailTwin {
  public:
-  Twin(const Search& search, const planners::Units& units, const planners::JoinedBranches& branches)
+  TailTwin(const TailSearch& search, const planners::UnitGraph& units,
+           const planners::JoinedBranches& branches)
       : search_(search), units_(units), branches_(branches), group_(branches.side_by_side.size()) {}
 
   double least() {
@@ -166,8 +167,8 @@ class Twin {
     std::ranges::sort(stage.operators);
   }
 
-  const Search& search_;
-  const planners::Units& units_;
+  const TailSearch& search_;
+  const planners::UnitGraph& units_;
   const planners::JoinedBranches& branches_;
   std::vector<std::size_t> group_;
   double least_ = std::numeric_limits<double>::infinity();
@@ -215,7 +216,7 @@ TEST_CASE("the search ends at what a slow twin finds, or close to it") {
         CAPTURE(width);
         CAPTURE(uplink);
         CAPTURE(nodes);
-        Search search(small_dlrm(2, width), a100(nodes, devices, uplink), 48 * nodes * devices);
+        TailSearch search(small_dlrm(2, width), a100(nodes, devices, uplink), 48 * nodes * devices);
         search.options.max_tensor_parallel = 1;
         const auto found = search.tail();
         REQUIRE(found.plan);
@@ -224,9 +225,9 @@ TEST_CASE("the search ends at what a slow twin finds, or close to it") {
         CHECK(found.plan->worth.iteration.value() == simulated(search.problem, plan));
         CHECK(has_tail(plan));
         const auto units = planners::planning_units(search.graph);
-        const double least = Twin(search, units, *planners::joined_branches(units)).least();
+        const double least = TailTwin(search, units, *planners::joined_branches(units)).least();
         // No single setting of the plan makes it faster.
-        CHECK(Twin(search, units, *planners::joined_branches(units)).least_like(plan) >=
+        CHECK(TailTwin(search, units, *planners::joined_branches(units)).least_like(plan) >=
               found.plan->worth.iteration.value());
         const double ratio = found.plan->worth.iteration.value() / least;
         CHECK(ratio > 1 - 1e-12);
@@ -239,7 +240,7 @@ TEST_CASE("the search ends at what a slow twin finds, or close to it") {
 }
 
 TEST_CASE("only a plan that is better counts, and a pinned micro-batch of replicas has none") {
-  Search search(small_dlrm(2, 1024), a100(2, 2, "12GB/s"), 256);
+  TailSearch search(small_dlrm(2, 1024), a100(2, 2, "12GB/s"), 256);
   const auto found = search.tail();
   REQUIRE(found.plan);
   // Two to four groups, whole or divided by two, in 1 to 16 micro-batches; then what is near the best of
@@ -257,7 +258,7 @@ TEST_CASE("only a plan that is better counts, and a pinned micro-batch of replic
 
 TEST_CASE("joint answers with a colocated stage behind branches where that is faster, unless it may not") {
   // Towers whose all-reduces between nodes take long.
-  Search search(small_dlrm(4, 2048), a100(4, 2, "100GB/s"), 8 * 256);
+  TailSearch search(small_dlrm(4, 2048), a100(4, 2, "100GB/s"), 8 * 256);
   search.options.own = {{"evaluations", "100"}, {"starts", "direct"}};
   const auto with = planners::planner("joint").plan(search.problem, search.options, {}).plan;
   search.options.own["colocated"] = "never";
@@ -269,7 +270,7 @@ TEST_CASE("joint answers with a colocated stage behind branches where that is fa
 }
 
 TEST_CASE("joint begins at a plan with a colocated stage too: other dealings, never a slower one") {
-  Search search(small_dlrm(4, 2048), a100(4, 2, "100GB/s"), 8 * 256);
+  TailSearch search(small_dlrm(4, 2048), a100(4, 2, "100GB/s"), 8 * 256);
   const auto best = search.tail();
   REQUIRE(best.plan);
   // Two groups and small micro-batches: not what the search ends at.

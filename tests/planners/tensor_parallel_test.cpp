@@ -69,13 +69,13 @@ TEST_CASE("tensor parallelism: weights too large for a device are shared by two"
 
 namespace {
 
-struct Gain {
+struct TensorGain {
   int together = 0, better = 0;
 };
 
 /// Piper with tensor parallelism beside piper without.
-Gain gain(std::uint64_t first, std::uint64_t last) {
-  Gain out;
+TensorGain gain(std::uint64_t first, std::uint64_t last) {
+  TensorGain out;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_problem(seed);
@@ -99,21 +99,21 @@ Gain gain(std::uint64_t first, std::uint64_t last) {
 }  // namespace
 
 TEST_CASE("tensor parallelism: piper with it is judged no worse than without, which stays as it was") {
-  const Gain found = gain(1, 40);
+  const TensorGain found = gain(1, 40);
   CHECK(found.together > 3);
   CHECK(found.better > 1);
 }
 
 namespace {
 
-struct Comparison {
+struct TensorComparison {
   int compared = 0, together = 0;
 };
 
 /// Piper gives each stage micro-batches in proportion to its replicas, so exhaustive search must choose sizes
 /// per stage.
-Comparison compare(std::uint64_t first, std::uint64_t last, bool by_simulation) {
-  Comparison out;
+TensorComparison compare(std::uint64_t first, std::uint64_t last, bool by_simulation) {
+  TensorComparison out;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_problem(seed);

@@ -137,18 +137,18 @@ TEST_CASE(
 namespace {
 
 /// In passes over all operators.
-struct Stop {
+struct StopLimits {
   double after;  ///< number of queries before the stop
   double most;   ///< limit of a planner's queries after it
 };
 
-void check_stops(std::size_t layers, const cluster::Cluster& cluster, const std::vector<Stop>& stops) {
+void check_stops(std::size_t layers, const cluster::Cluster& cluster, const std::vector<StopLimits>& stops) {
   const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
   const auto chain = long_chain(layers);
   const auto pass = static_cast<double>(layers);
   for (const auto& planner : planners::catalogue())
     for (const bool limit : {false, true})
-      for (const Stop& stop : stops) {
+      for (const StopLimits& stop : stops) {
         CAPTURE(planner.name);
         CAPTURE(limit);
         CAPTURE(stop.after);

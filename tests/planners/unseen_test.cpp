@@ -19,12 +19,12 @@ bool any_stage(const plan::Plan& plan, bool (*has)(const plan::Stage&)) {
 }
 
 /// Words of the catalogue, and whether a plan has what they are about.
-struct Feature {
+struct PlanFeature {
   const char* words;
   bool (*in)(const plan::Plan&);
 };
 
-const Feature kFeatures[] = {
+const PlanFeature kFeatures[] = {
     {"tensor parallelism",
      [](const plan::Plan& p) {
        return any_stage(p, [](const plan::Stage& s) { return s.tensor_parallel > 1; });
@@ -57,7 +57,7 @@ const Feature kFeatures[] = {
 /// How many of the words were put to the test.
 int check_plan(const planners::PlannerInfo& planner, const plan::Plan& plan) {
   int checked = 0;
-  for (const Feature& feature : kFeatures)
+  for (const PlanFeature& feature : kFeatures)
     if (planner.unseen.find(feature.words) != std::string::npos) {
       CAPTURE(feature.words);
       CHECK_FALSE(feature.in(plan));

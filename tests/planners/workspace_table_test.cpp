@@ -10,7 +10,7 @@
 
 using namespace penstock;
 using core::OpId;
-using planners::Range;
+using planners::PositionRange;
 using planners::StageSet;
 
 namespace {
@@ -56,7 +56,7 @@ TEST_CASE("random arrangements: a set's workspace is its stage's, at the first q
     const int last = static_cast<int>(at.size());
     const auto check = [&](const StageSet& set) {
       std::vector<OpId> operators;
-      for (const Range& range : set)
+      for (const PositionRange& range : set)
         for (int p = range.begin; p < range.end; ++p)
           operators.insert(operators.end(), at[static_cast<std::size_t>(p)].begin(),
                            at[static_cast<std::size_t>(p)].end());

@@ -11,7 +11,7 @@
 
 using namespace penstock;
 using core::StageId;
-using program::Message;
+using program::StageMessage;
 
 namespace {
 
@@ -39,7 +39,7 @@ using Seen = std::tuple<bool, std::int32_t, std::int32_t, std::int64_t, std::int
 
 std::vector<Seen> seen(const program::Program& program) {
   std::vector<Seen> out;
-  for_each_message(program, {StageId(0), StageId(1), core::Bytes(1)}, [&](const Message& m) {
+  for_each_message(program, {StageId(0), StageId(1), core::Bytes(1)}, [&](const StageMessage& m) {
     out.emplace_back(m.gradient, m.from.device, m.to.device, m.samples.first, m.samples.end() - 1, m.part);
   });
   return out;
@@ -79,7 +79,7 @@ TEST_CASE("a message comes between the pass that makes it and the one that waits
   give(plan.stages[1], 1, 1, 1);
   std::vector<std::tuple<std::int32_t, std::int32_t, std::int32_t>> at;
   for_each_message(lowered(plan), {StageId(0), StageId(1), core::Bytes(1)},
-                   [&](const Message& m) { at.emplace_back(m.from.position, m.to.position, m.gate); });
+                   [&](const StageMessage& m) { at.emplace_back(m.from.position, m.to.position, m.gate); });
   CHECK(at == decltype(at){{0, 0, -1}, {2, 2, -1}, {1, 1, -1}, {3, 3, -1}});
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("random sizes: every sample travels once each way, between the shares 
       while (stage.micro_batch * (r + 1) / n <= sample % stage.micro_batch) ++r;
       return r;
     };
-    for_each_message(program, {StageId(0), StageId(1), core::Bytes(1)}, [&](const Message& m) {
+    for_each_message(program, {StageId(0), StageId(1), core::Bytes(1)}, [&](const StageMessage& m) {
       ++messages;
       for (std::int64_t n = m.samples.first; n < m.samples.end(); ++n) {
         ++sent[m.gradient][static_cast<std::size_t>(n)];

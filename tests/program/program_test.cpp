@@ -19,14 +19,14 @@ using program::Program;
 namespace {
 
 /// Operators a, b, ... in a row, each a stage of its own with 100 weights on `replicas` devices.
-struct Chain {
+struct ProgramChain {
   graph::OpGraph graph;
   plan::Plan plan;
 };
 
-Chain chain(std::size_t stages, std::size_t replicas, std::vector<std::size_t> rank_of_stage) {
+ProgramChain chain(std::size_t stages, std::size_t replicas, std::vector<std::size_t> rank_of_stage) {
   graph::GraphBuilder builder("chain");
-  Chain out{{}, {}};
+  ProgramChain out{{}, {}};
   out.plan.training.mini_batch = static_cast<std::int64_t>(2 * replicas);
   for (std::size_t s = 0; s < stages; ++s) {
     builder.add(support::unit_op("v" + std::to_string(s), 1e9, 100));
@@ -39,7 +39,7 @@ Chain chain(std::size_t stages, std::size_t replicas, std::vector<std::size_t> r
   return out;
 }
 
-Program lowered(const Chain& c, const std::string& csv, const program::LoweringOptions& options = {}) {
+Program lowered(const ProgramChain& c, const std::string& csv, const program::LoweringOptions& options = {}) {
   return program::lower(c.graph, {c.graph, c.plan, schedule::parse_schedule(csv, "test.csv")}, options);
 }
 
@@ -55,7 +55,7 @@ std::string text(const Instruction& i) {
   return i.piece < 0 ? out : out + "." + std::to_string(i.piece);
 }
 
-std::string text(const program::Rank& rank) {
+std::string text(const program::RankProgram& rank) {
   std::string out;
   for (const Instruction& i : rank.row) out += (out.empty() ? "" : " ") + text(i);
   return out;
@@ -64,25 +64,25 @@ std::string text(const program::Rank& rank) {
 }  // namespace
 
 TEST_CASE("passes, sums, updates and barriers keep the order of the row; idle cells go") {
-  const Chain c = chain(1, 2, {0});
+  const ProgramChain c = chain(1, 2, {0});
   const Program program = lowered(c, "0F0,,0F1,0B0,0B1,0REDUCE_GRAD,BARRIER,0STEP\n");
   CHECK(text(program.ranks[0]) == "0F0 0F1 0B0 0B1 sum 0/0 BARRIER 0STEP");
   CHECK(program.ranks[0].updates == std::vector<std::int32_t>{4, 5, 6});
 }
 
 TEST_CASE("without weights nothing is summed or updated") {
-  Chain c = chain(1, 2, {0});
+  ProgramChain c = chain(1, 2, {0});
   c.graph = support::tiny_graph(1, {});
   CHECK(text(lowered(c, "0F0,0B0,0REDUCE_GRAD,0STEP\n").ranks[0]) == "0F0 0B0");
 }
 
 TEST_CASE("one replica has no sums with others") {
-  const Chain c = chain(1, 1, {0});
+  const ProgramChain c = chain(1, 1, {0});
   CHECK(text(lowered(c, "0F0,0B0,0REDUCE_GRAD,0STEP\n").ranks[0]) == "0F0 0B0 0STEP");
 }
 
 TEST_CASE("the last backward pass is cut at its buckets, each summed as soon as it is full") {
-  const Chain c = chain(1, 2, {0});
+  const ProgramChain c = chain(1, 2, {0});
   const Program program = lowered(c, "0F0,0F1,0B0,0B1,0REDUCE_GRAD,0STEP\n", {.buckets = {2}});
   CHECK(text(program.ranks[0]) == "0F0 0F1 0B0 0B1/0 sum 0/0 0B1/1 sum 0/1 0STEP");
   // The pass is its parts: gradients are there, and activations free, after the second.
@@ -93,7 +93,7 @@ TEST_CASE("the last backward pass is cut at its buckets, each summed as soon as 
 
 TEST_CASE("a pair runs as one, or as its forward, then its backward") {
   // Stages 0 and 3 on rank 0, 1 and 2 on rank 1.
-  const Chain c = chain(4, 1, {0, 1, 1, 0});
+  const ProgramChain c = chain(4, 1, {0, 1, 1, 0});
   const std::string csv = "0F0,(0F1;3B0)OVERLAP_F_B,3B1,0B0,0B1\n1F0,2F0,1F1,2F1,2B0,1B0,2B1,1B1\n";
   const Program one = lowered(c, csv), apart = lowered(c, csv, {.pairs_apart = true});
   CHECK(text(one.ranks[0]) == "0F0 0F1 +3B0 3B1 0B0 0B1");
@@ -105,7 +105,7 @@ TEST_CASE("a pair runs as one, or as its forward, then its backward") {
 }
 
 TEST_CASE("a pass that runs with another is not cut") {
-  const Chain c = chain(4, 2, {0, 1, 1, 0});
+  const ProgramChain c = chain(4, 2, {0, 1, 1, 0});
   const Program program =
       lowered(c, "0F0,(0F1;3B0)OVERLAP_F_B,3REDUCE_GRAD\n1F0,2F0\n", {.buckets = {1, 1, 1, 2}});
   CHECK(text(program.ranks[0]) == "0F0 0F1 +3B0 sum 3/0 sum 3/1");
@@ -114,7 +114,7 @@ TEST_CASE("a pass that runs with another is not cut") {
 TEST_CASE("an update waits for one sum of each bucket, the earliest that none waits for") {
   // Two mini-batches are summed before the first is updated: its STEP waits for sums at 1 and 3, the second
   // for those at 5 and 7.
-  const Chain c = chain(1, 2, {0});
+  const ProgramChain c = chain(1, 2, {0});
   const Program program = lowered(c, "0B0,0REDUCE_GRAD,0B1,0REDUCE_GRAD,0STEP,0STEP\n", {.buckets = {2}});
   CHECK(text(program.ranks[0]) == "0B0/0 sum 0/0 0B0/1 sum 0/1 0B1/0 sum 0/0 0B1/1 sum 0/1 0STEP 0STEP");
   std::vector<std::pair<std::int32_t, std::int32_t>> sums;
@@ -128,7 +128,7 @@ TEST_CASE("shared parameters are summed after all gradients of a row, before its
   const Program program = program::lower(model.problem().graph, {model.problem().graph, model.plan});
   REQUIRE(program.shared.size() == 1);
   for (std::size_t rank = 0; rank < 3; ++rank) {
-    const program::Rank& r = program.ranks[rank];
+    const program::RankProgram& r = program.ranks[rank];
     const std::string row = text(r);
     CAPTURE(row);
     CHECK(row.ends_with(std::to_string(rank) + (rank == 1 ? "B1 1STEP" : "B1 sum #0 ") +
@@ -138,7 +138,7 @@ TEST_CASE("shared parameters are summed after all gradients of a row, before its
 }
 
 TEST_CASE("a plan that a program cannot represent is refused") {
-  const Chain c = chain(1, 1, {0});
+  const ProgramChain c = chain(1, 1, {0});
   const auto refusal = [&](const graph::OpGraph& graph, const plan::Plan& plan, const std::string& csv) {
     try {
       program::lower(graph, {graph, plan, schedule::parse_schedule(csv, "test.csv")});
@@ -156,7 +156,7 @@ TEST_CASE("a plan that a program cannot represent is refused") {
 }
 
 TEST_CASE("collectives cut passes and their buckets, but not pairs") {
-  const Chain c = chain(2, 1, {0, 0});
+  const ProgramChain c = chain(2, 1, {0, 0});
   program::LoweringOptions options;
   options.buckets = {2, 1};
   options.pieces = [](StageId stage, schedule::ActionKind kind, std::int32_t bucket) -> std::size_t {

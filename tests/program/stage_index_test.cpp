@@ -26,12 +26,12 @@ Row row(const std::vector<std::pair<ActionKind, std::int32_t>>& passes) {
   return out;
 }
 
-Positions firsts(const std::vector<program::Stretch>& passes) {
+Positions firsts(const std::vector<program::PassStretch>& passes) {
   Positions out;
   for (const auto& pass : passes) out.push_back(pass.first);
   return out;
 }
-Positions lasts(const std::vector<program::Stretch>& passes) {
+Positions lasts(const std::vector<program::PassStretch>& passes) {
   Positions out;
   for (const auto& pass : passes) out.push_back(pass.last);
   return out;

@@ -15,7 +15,7 @@ using namespace penstock::properties;
 
 namespace {
 
-struct Options {
+struct PropertyOptions {
   std::uint64_t problems = 300, seed = 1;
   std::string only, out = "properties_failures";
   bool list = false;
@@ -29,8 +29,8 @@ std::uint64_t number(const char* option, const char* text) {
   return value;
 }
 
-Options read(int argc, char** argv) {
-  Options out;
+PropertyOptions read(int argc, char** argv) {
+  PropertyOptions out;
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
     if (option == "--list") {
@@ -53,13 +53,13 @@ Options read(int argc, char** argv) {
   return out;
 }
 
-struct Count {
+struct PropertyCount {
   std::uint64_t held = 0, failed = 0, unconcerned = 0;
   double seconds = 0;
 };
 
 /// The violation of a property; empty if the property does not concern this problem.
-std::optional<std::string> checked(const World& world, const Property& property) {
+std::optional<std::string> checked(const BuiltProblem& world, const Property& property) {
   try {
     return property.check(world);
   } catch (const NotConcerned&) {
@@ -69,11 +69,11 @@ std::optional<std::string> checked(const World& world, const Property& property)
   }
 }
 
-void report(const Options& options, const ProblemSpec& spec, const Property& property,
+void report(const PropertyOptions& options, const ProblemSpec& spec, const Property& property,
             const std::string& failure) {
   fmt::print("FAILED {} seed {}: {}\n", property.name, spec.seed, failure);
   const ProblemSpec small = shrunk(spec, property);
-  const World world(small);
+  const BuiltProblem world(small);
   const std::string folder = fmt::format("{}/{}_{}", options.out, property.name, spec.seed);
   const std::string command = write_files(world, folder);
   fmt::print("  smaller: {} operators, {} devices, mini-batch {}: {}\n  {}\n", world.graph().size(),
@@ -81,7 +81,7 @@ void report(const Options& options, const ProblemSpec& spec, const Property& pro
   std::fflush(stdout);
 }
 
-int run(const Options& options) {
+int run(const PropertyOptions& options) {
   std::vector<Property> properties = all_properties();
   if (options.list) {
     for (const Property& p : properties) fmt::print("{:38} {}\n", p.name, p.meaning);
@@ -91,13 +91,13 @@ int run(const Options& options) {
     std::erase_if(properties, [&](const Property& p) { return p.name != options.only; });
     if (properties.empty()) throw core::BadInput("--only: there is no property " + options.only);
   }
-  std::map<std::string, Count> counts;
+  std::map<std::string, PropertyCount> counts;
   constexpr std::uint64_t kMostShrunk = 3;  // of one property: only its other failures are printed
   for (std::uint64_t seed = options.seed; seed < options.seed + options.problems; ++seed) {
     const ProblemSpec spec = random_problem(seed);
-    const World world(spec);
+    const BuiltProblem world(spec);
     for (const Property& property : properties) {
-      Count& count = counts[property.name];
+      PropertyCount& count = counts[property.name];
       const auto begin = std::chrono::steady_clock::now();
       const auto failure = checked(world, property);
       count.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -113,7 +113,7 @@ int run(const Options& options) {
   }
   std::uint64_t failed = 0, vacuous = 0;
   for (const Property& p : properties) {
-    const Count& c = counts[p.name];
+    const PropertyCount& c = counts[p.name];
     fmt::print("{:38} {:6} held {:5} failed {:6} not concerned {:7.1f} s\n", p.name, c.held, c.failed,
                c.unconcerned, c.seconds);
     failed += c.failed > 0;

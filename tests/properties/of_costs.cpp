@@ -23,14 +23,14 @@ using core::Bytes;
 using core::DeviceId;
 using core::OpId;
 
-std::vector<DeviceId> everybody(const World& world) {
+std::vector<DeviceId> everybody(const BuiltProblem& world) {
   if (world.cluster().size() < 2) throw NotConcerned();
   std::vector<DeviceId> out;
   for (std::size_t d = 0; d < world.cluster().size(); ++d) out.emplace_back(d);
   return out;
 }
 
-double total(const World& world, OpId op, std::int64_t samples, const cost::OpShard& part = {}) {
+double total(const BuiltProblem& world, OpId op, std::int64_t samples, const cost::OpShard& part = {}) {
   return world.costs()
       .part_time(world.graph(), op, world.cluster().types().front(), samples, part)
       .total()
@@ -38,14 +38,14 @@ double total(const World& world, OpId op, std::int64_t samples, const cost::OpSh
 }
 
 template <class Of>
-std::string every_operator(const World& world, const Of& of) {
+std::string every_operator(const BuiltProblem& world, const Of& of) {
   for (std::size_t v = 0; v < world.graph().size(); ++v)
     if (auto bad = of(OpId(v)); !bad.empty())
       return "operator " + world.graph().op(OpId(v)).name + ": " + bad;
   return "";
 }
 
-std::string more_samples(const World& world) {
+std::string more_samples(const BuiltProblem& world) {
   return every_operator(world, [&](OpId op) {
     for (const std::int64_t n : {1, 2, 4, 8})
       if (auto bad = not_above(total(world, op, n), total(world, op, 2 * n), fmt::format("{} samples", n));
@@ -55,7 +55,7 @@ std::string more_samples(const World& world) {
   });
 }
 
-std::string sublinear(const World& world) {
+std::string sublinear(const BuiltProblem& world) {
   return every_operator(world, [&](OpId op) {
     for (const std::int64_t n : {1, 2, 4, 8})
       if (auto bad =
@@ -66,7 +66,7 @@ std::string sublinear(const World& world) {
   });
 }
 
-std::string parts_cover(const World& world) {
+std::string parts_cover(const BuiltProblem& world) {
   return every_operator(world, [&](OpId op) {
     const double whole = total(world, op, 8);
     for (const auto how : {plan::Partition::batch, plan::Partition::column, plan::Partition::row}) {
@@ -78,7 +78,7 @@ std::string parts_cover(const World& world) {
   });
 }
 
-std::string stages_add_up(const World& world) {
+std::string stages_add_up(const BuiltProblem& world) {
   const plan::Plan& plan = plan_or_skip(world);
   const plan::Stage& stage = plan.stages.front();
   if (stage.operators.size() < 2 || stage.recompute) throw NotConcerned();
@@ -93,7 +93,7 @@ std::string stages_add_up(const World& world) {
                "forward time of a stage and of its parts", 1e-9);
 }
 
-std::string reductions_grow(const World& world) {
+std::string reductions_grow(const BuiltProblem& world) {
   const auto group = everybody(world);
   const auto reduce = cost::all_reduce(world.cluster(), group);
   double before = 0;
@@ -106,7 +106,7 @@ std::string reductions_grow(const World& world) {
   return "";
 }
 
-std::string gathers_are_shorter(const World& world) {
+std::string gathers_are_shorter(const BuiltProblem& world) {
   const std::vector<std::vector<DeviceId>> group{everybody(world)};
   const auto reduce = cost::all_reduce(world.cluster(), group),
              gather = cost::all_gather(world.cluster(), group);
@@ -114,7 +114,7 @@ std::string gathers_are_shorter(const World& world) {
   return not_above(gather.time(bytes).value(), reduce.time(bytes).value(), "all-gather, and all-reduce");
 }
 
-std::string smaller_groups(const World& world) {
+std::string smaller_groups(const BuiltProblem& world) {
   auto group = everybody(world);
   if (world.spec().cluster.nodes > 1) throw NotConcerned();
   const Bytes bytes(10'000'000);
@@ -123,7 +123,7 @@ std::string smaller_groups(const World& world) {
   return not_above(cost::all_reduce(world.cluster(), group).time(bytes).value(), all, "one device less");
 }
 
-std::string ring_bytes(const World& world) {
+std::string ring_bytes(const BuiltProblem& world) {
   const auto group = everybody(world);
   const std::int64_t bytes = 999'983;
   const auto messages = collective::algorithm("ring").messages(world.cluster(), group, bytes);
@@ -134,7 +134,7 @@ std::string ring_bytes(const World& world) {
                                     : fmt::format("a ring sends {} bytes, not {}", sum, 2 * (r - 1) * bytes);
 }
 
-schedule::ScheduleShape random_shape(const World& world, const schedule::Family& family,
+schedule::ScheduleShape random_shape(const BuiltProblem& world, const schedule::ScheduleFamily& family,
                                      core::Random& random) {
   schedule::ScheduleShape out;
   out.ranks = random.between(1, 6);
@@ -146,9 +146,9 @@ schedule::ScheduleShape random_shape(const World& world, const schedule::Family&
 
 /// Calls `of` for every family that makes a schedule of a random shape.
 template <class Of>
-std::string every_schedule(const World& world, const Of& of) {
+std::string every_schedule(const BuiltProblem& world, const Of& of) {
   core::Random random(world.spec().seed + 99);
-  for (const schedule::Family& family : schedule::families()) {
+  for (const schedule::ScheduleFamily& family : schedule::families()) {
     const auto shape = random_shape(world, family, random);
     std::optional<schedule::Schedule> made;
     try {
@@ -163,7 +163,7 @@ std::string every_schedule(const World& world, const Of& of) {
   return "";
 }
 
-std::string schedules_are_sound(const World& world) {
+std::string schedules_are_sound(const BuiltProblem& world) {
   return every_schedule(
       world, [](const auto&, const auto& shape, const schedule::Schedule& made) -> std::string {
         const auto violations =
@@ -172,7 +172,7 @@ std::string schedules_are_sound(const World& world) {
       });
 }
 
-std::string schedules_read_back(const World& world) {
+std::string schedules_read_back(const BuiltProblem& world) {
   return every_schedule(world, [](const auto&, const auto&, const schedule::Schedule& made) -> std::string {
     if (made.halves > 0) return "";
     const std::string text = schedule::to_csv(made);
@@ -181,7 +181,7 @@ std::string schedules_read_back(const World& world) {
 }
 
 /// Passes of equal stages: no rank can be done before m (F + B), and 1F1B and GPipe take (m + p - 1)(F + B).
-std::string equal_stages(const World& world) {
+std::string equal_stages(const BuiltProblem& world) {
   core::Random random(world.spec().seed + 7);
   schedule::ScheduleShape shape;
   shape.ranks = random.between(1, 6);
@@ -204,12 +204,12 @@ std::vector<Property> of_costs() {
   return {
       {"more_samples_take_longer", "an operator takes no less for twice the samples", more_samples},
       {"samples_together_are_no_slower", "an operator takes at most twice as long for twice the samples",
-       [](const World& w) {
+       [](const BuiltProblem& w) {
          if (w.spec().costs == CostsKind::tables) throw NotConcerned();  // of any rates
          return sublinear(w);
        }},
       {"halves_cover_the_whole", "half of an operator takes half of its time at least, and no more than all",
-       [](const World& w) {
+       [](const BuiltProblem& w) {
          if (w.spec().costs == CostsKind::tables) throw NotConcerned();
          return parts_cover(w);
        }},

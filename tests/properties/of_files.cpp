@@ -28,14 +28,14 @@ std::string same_text(const std::string& a, const std::string& b) {
   return a == b ? "" : "the text written again differs";
 }
 
-std::string plan_file(const World& world) {
+std::string plan_file(const BuiltProblem& world) {
   const std::string text = plan::to_yaml(world.graph(), plan_or_skip(world));
   const plan::Plan read = plan::parse_plan(text, "plan.yaml", world.graph());
   if (auto bad = same_text(text, plan::to_yaml(world.graph(), read)); !bad.empty()) return bad;
   return equal(seconds(world.problem(), plan_or_skip(world)), seconds(world.problem(), read), "time", 0);
 }
 
-std::string model_file(const World& world) {
+std::string model_file(const BuiltProblem& world) {
   const std::string text = graph::to_json(world.graph());
   const graph::OpGraph read = graph::parse_graph(text, "model.json");
   if (auto bad = same_text(text, graph::to_json(read)); !bad.empty()) return bad;
@@ -44,13 +44,13 @@ std::string model_file(const World& world) {
   return equal(seconds(world.problem(), *world.plan()), seconds(problem, *world.plan()), "time", 0);
 }
 
-std::string order_file(const World& world) {
+std::string order_file(const BuiltProblem& world) {
   const auto order = score::order_of(world.problem(), plan_or_skip(world));
   const std::string text = schedule::to_csv(order);
   return same_text(text, schedule::to_csv(schedule::parse_schedule(text, "order.csv")));
 }
 
-std::string costs_file(const World& world) {
+std::string costs_file(const BuiltProblem& world) {
   if (world.spec().costs == CostsKind::analytic) throw NotConcerned();
   if (world.spec().costs == CostsKind::profile) {
     const std::string text = cost::to_yaml(cost::parse_profile(world.costs_text(), "costs.yaml"));
@@ -61,7 +61,7 @@ std::string costs_file(const World& world) {
 }
 
 /// A plan of whole layers that Megatron-LM can run.
-plan::Plan megatron_plan(const World& world) {
+plan::Plan megatron_plan(const BuiltProblem& world) {
   const std::string& family = world.spec().zoo.name;
   if (family != "gpt" && family != "llama" && family != "mixtral") throw NotConcerned();
   auto near =
@@ -71,7 +71,7 @@ plan::Plan megatron_plan(const World& world) {
   return *near;
 }
 
-std::string through_megatron(const World& world) {
+std::string through_megatron(const BuiltProblem& world) {
   const auto& megatron = frameworks::framework_named("megatron");
   const plan::Plan plan = megatron_plan(world);
   const std::string text = frameworks::exported(megatron, world.graph(), plan, "");
@@ -93,7 +93,7 @@ std::string through_megatron(const World& world) {
                1e-9);
 }
 
-std::string nearest_is_valid(const World& world) {
+std::string nearest_is_valid(const BuiltProblem& world) {
   for (const auto& framework : frameworks::catalogue()) {
     const auto near = frameworks::nearest(framework, world.graph(), plan_or_skip(world));
     if (!near) continue;

@@ -16,14 +16,14 @@ using plan::MemoryKind;
 
 /// [stage] bytes by kind of a changed plan, whose in-flight counts stay.
 template <class Change>
-std::vector<plan::MemoryByKind> memories(const World& world, const Change& change) {
+std::vector<plan::MemoryByKind> memories(const BuiltProblem& world, const Change& change) {
   plan::Plan plan = plan_or_skip(world);
   change(plan);
   const cost::Problem problem{world.graph(), world.cluster(), world.costs(), plan.training};
   if (!score::rule_violations(problem, plan).empty()) throw NotConcerned();
   return score::stage_memories(problem, plan);
 }
-std::vector<plan::MemoryByKind> memories(const World& world) {
+std::vector<plan::MemoryByKind> memories(const BuiltProblem& world) {
   return memories(world, [](plan::Plan&) {});
 }
 
@@ -55,7 +55,7 @@ void set_zero(plan::Plan& plan, int zero) {
   for (plan::Stage& stage : plan.stages) stage.zero = stage.weight_replicas() > 1 ? zero : 0;
 }
 
-std::string zero_shares_more(const World& world) {
+std::string zero_shares_more(const BuiltProblem& world) {
   if (plan::asynchronous(plan_or_skip(world))) throw NotConcerned();
   auto before = memories(world, [](plan::Plan& p) { set_zero(p, 0); });
   for (int zero = 1; zero <= 3; ++zero) {
@@ -67,7 +67,7 @@ std::string zero_shares_more(const World& world) {
   return "";
 }
 
-std::string recomputation_saves(const World& world) {
+std::string recomputation_saves(const BuiltProblem& world) {
   const auto all = memories(world, [](plan::Plan& p) {
     for (plan::Stage& stage : p.stages) stage.recompute = {};
   });
@@ -77,7 +77,7 @@ std::string recomputation_saves(const World& world) {
   return falls(all, again, "activations computed again", bytes_of(MemoryKind::activations));
 }
 
-std::string optimizers_hold(const World& world) {
+std::string optimizers_hold(const BuiltProblem& world) {
   auto before = memories(world, [](plan::Plan& p) { p.training.optimizer = plan::Optimizer::adam; });
   for (const auto optimizer : {plan::Optimizer::momentum, plan::Optimizer::sgd}) {
     const auto next = memories(world, [&](plan::Plan& p) { p.training.optimizer = optimizer; });
@@ -88,7 +88,7 @@ std::string optimizers_hold(const World& world) {
   return "";
 }
 
-std::string trace_fits_prediction(const World& world) {
+std::string trace_fits_prediction(const BuiltProblem& world) {
   const plan::Plan& plan = plan_or_skip(world);
   const auto summary = sim::simulate_summary(world.problem(), score::scheduled(world.problem(), plan));
   const auto predicted = memories(world);
@@ -104,7 +104,7 @@ std::string trace_fits_prediction(const World& world) {
   return "";
 }
 
-std::string weights_are_held(const World& world) {
+std::string weights_are_held(const BuiltProblem& world) {
   const auto found = memories(world);
   const plan::Plan& plan = plan_or_skip(world);
   for (std::size_t s = 0; s < found.size(); ++s) {
@@ -121,7 +121,7 @@ std::string weights_are_held(const World& world) {
   return "";
 }
 
-std::string gpipe_holds_more(const World& world) {
+std::string gpipe_holds_more(const BuiltProblem& world) {
   if (plan_or_skip(world).schedule != "1f1b") throw NotConcerned();
   const auto fill = memories(world, [&](plan::Plan& p) {
     p.schedule = "gpipe";
@@ -131,7 +131,7 @@ std::string gpipe_holds_more(const World& world) {
   return falls(fill, memories(world), "activations of 1F1B", bytes_of(MemoryKind::activations));
 }
 
-std::string tensor_groups_hold_less(const World& world) {
+std::string tensor_groups_hold_less(const BuiltProblem& world) {
   const plan::Plan& plan = plan_or_skip(world);
   if (world.spec().plan.tensor != 2 || world.spec().plan.zero > 0) throw NotConcerned();
   const auto load = [&](int tensor) {
@@ -145,11 +145,11 @@ std::string tensor_groups_hold_less(const World& world) {
   return not_above(load(2), load(1), "weights of a tensor-parallel group's device", 0);
 }
 
-std::string more_memory_fits(const World& world) {
+std::string more_memory_fits(const BuiltProblem& world) {
   ProblemSpec spec = world.spec();
   plan_or_skip(world);
   spec.cluster.memory *= 2;
-  return World(spec).plan() ? "" : "a plan that fits does not fit twice the memory";
+  return BuiltProblem(spec).plan() ? "" : "a plan that fits does not fit twice the memory";
 }
 
 }  // namespace

@@ -22,15 +22,16 @@ namespace {
 
 using planners::PlannerChoice;
 
-struct Found {
+struct FoundPlan {
   double seconds;
   plan::Plan plan;
 };
 
 /// The result of the planner, by the search of `plan`; empty if nothing fits. NotConcerned if the planner
 /// does not take the problem.
-std::optional<Found> planned(const cost::Problem& problem, const PlannerChoice& planner,
-                             const plan::Plan* from = nullptr, std::optional<std::int64_t> micro_batch = {}) {
+std::optional<FoundPlan> planned(const cost::Problem& problem, const PlannerChoice& planner,
+                                 const plan::Plan* from = nullptr,
+                                 std::optional<std::int64_t> micro_batch = {}) {
   experiment::Cell cell{{"random", {}},
                         {"random", static_cast<int>(problem.cluster.size())},
                         planner,
@@ -42,7 +43,7 @@ std::optional<Found> planned(const cost::Problem& problem, const PlannerChoice& 
   setting.keep_trace = false;
   try {
     auto outcome = experiment::search(problem, cell, setting, {});
-    return Found{*outcome.row.iteration_s, std::move(*outcome.plan)};
+    return FoundPlan{*outcome.row.iteration_s, std::move(*outcome.plan)};
   } catch (const core::Infeasible&) {
     return {};
   } catch (const core::BadInput&) {
@@ -51,8 +52,8 @@ std::optional<Found> planned(const cost::Problem& problem, const PlannerChoice& 
 }
 
 /// The answer for a problem, kept for the last few problems because several properties use one answer.
-std::optional<Found> known(const World& world, const std::string& planner) {
-  static std::map<std::pair<const World*, std::string>, std::optional<Found>> answers;
+std::optional<FoundPlan> known(const BuiltProblem& world, const std::string& planner) {
+  static std::map<std::pair<const BuiltProblem*, std::string>, std::optional<FoundPlan>> answers;
   static std::uint64_t seed = 0;
   if (seed != world.spec().seed || answers.size() > 64) answers.clear();
   seed = world.spec().seed;
@@ -66,7 +67,7 @@ std::optional<Found> known(const World& world, const std::string& planner) {
 }
 
 /// Problems of which every plan can be tried.
-void small_only(const World& world) {
+void small_only(const BuiltProblem& world) {
   if (world.graph().size() > 6 || world.cluster().size() > 4 || world.spec().training.mini_batch > 16)
     throw NotConcerned();
 }
@@ -75,7 +76,7 @@ const char* const kJoint = "joint:evaluations=300";
 
 Property joint_not_above(const std::string& planner) {
   return {"joint_not_above_" + planner, "joint's plan is no slower than that of " + planner,
-          [planner](const World& w) {
+          [planner](const BuiltProblem& w) {
             small_only(w);
             const auto other = known(w, planner);
             if (!other || plan::asynchronous(other->plan)) throw NotConcerned();
@@ -87,7 +88,7 @@ Property joint_not_above(const std::string& planner) {
 
 Property plans_are_valid(const std::string& planner) {
   return {"plans_are_valid_" + planner, "what " + planner + " finds is valid, and no bound is above it",
-          [planner](const World& w) {
+          [planner](const BuiltProblem& w) {
             const auto found = known(w, planner);
             if (!found) throw NotConcerned();
             const auto violations = score::violations(w.problem(), found->plan);
@@ -120,7 +121,7 @@ std::vector<OperatorSpec> reordered(const std::vector<OperatorSpec>& operators, 
   return out;
 }
 
-std::string compare(const World& world, const World& other, const std::string& planner,
+std::string compare(const BuiltProblem& world, const BuiltProblem& other, const std::string& planner,
                     const std::string& what) {
   const auto a = planned(world.problem(), planners::planner_choice(planner)),
              b = planned(other.problem(), planners::planner_choice(planner));
@@ -131,27 +132,27 @@ std::string compare(const World& world, const World& other, const std::string& p
 
 Property order_does_not_matter(const std::string& planner) {
   return {"order_of_operators_" + planner, planner + " finds as fast a plan whatever the order of a file is",
-          [planner](const World& w) {
+          [planner](const BuiltProblem& w) {
             if (w.spec().operators.empty()) throw NotConcerned();
             core::Random random(w.spec().seed + 5);
             ProblemSpec spec = w.spec();
             spec.operators = reordered(spec.operators, random);
-            const World other(spec);
+            const BuiltProblem other(spec);
             return compare(w, other, planner, "operators in another order");
           }};
 }
 
-std::string names_do_not_matter(const World& world) {
+std::string names_do_not_matter(const BuiltProblem& world) {
   if (world.spec().operators.empty()) throw NotConcerned();
   ProblemSpec spec = world.spec();
   for (OperatorSpec& op : spec.operators) op.name = "other_" + op.name;
-  const World other(spec);
+  const BuiltProblem other(spec);
   return compare(world, other, "spp", "operators of other names");
 }
 
-std::string threads_do_not_matter(const World& world) {
+std::string threads_do_not_matter(const BuiltProblem& world) {
   for (const char* planner : {"spp", "graphpipe", "megatron", "aceso"}) {
-    std::optional<Found> one, many;
+    std::optional<FoundPlan> one, many;
     {
       const core::ThreadLimit limit(1);
       one = planned(world.problem(), planners::planner_choice(planner));
@@ -167,9 +168,9 @@ std::string threads_do_not_matter(const World& world) {
   return "";
 }
 
-std::string joint_threads(const World& world) {
+std::string joint_threads(const BuiltProblem& world) {
   small_only(world);
-  std::optional<Found> one;
+  std::optional<FoundPlan> one;
   {
     const core::ThreadLimit limit(1);
     one = planned(world.problem(), planners::planner_choice(kJoint));
@@ -180,7 +181,7 @@ std::string joint_threads(const World& world) {
   return equal(one->seconds, many->seconds, "joint with one thread and with all", 0);
 }
 
-std::string improve_not_above(const World& world) {
+std::string improve_not_above(const BuiltProblem& world) {
   const plan::Plan& plan = plan_or_skip(world);
   if (world.graph().size() > 12 || plan::asynchronous(plan)) throw NotConcerned();
   const double before =
@@ -192,7 +193,7 @@ std::string improve_not_above(const World& world) {
 
 Property free_not_above_pinned(const std::string& planner) {
   return {"free_not_above_pinned_" + planner, planner + " pinned to a micro-batch is no faster than free",
-          [planner](const World& w) {
+          [planner](const BuiltProblem& w) {
             const auto free = known(w, planner);
             std::string bad;
             bool any = false;
@@ -209,19 +210,19 @@ Property free_not_above_pinned(const std::string& planner) {
           }};
 }
 
-std::string more_memory_not_slower(const World& world) {
+std::string more_memory_not_slower(const BuiltProblem& world) {
   small_only(world);
   const auto tight = known(world, "exhaustive");
   if (!tight) throw NotConcerned();
   ProblemSpec spec = world.spec();
   spec.cluster.memory *= 4;
-  const World ample(spec);
+  const BuiltProblem ample(spec);
   const auto found = planned(ample.problem(), planners::planner_choice("exhaustive"));
   if (!found) return "no plan with more memory";
   return not_above(found->seconds, tight->seconds, "with more memory, and with less", 1e-9);
 }
 
-std::string what_if_nothing(const World& world) {
+std::string what_if_nothing(const BuiltProblem& world) {
   const plan::Plan& plan = plan_or_skip(world);
   const double today =
       to_seconds(sim::simulate_time(world.problem(), score::scheduled(world.problem(), plan))).value();
@@ -231,7 +232,7 @@ std::string what_if_nothing(const World& world) {
                "kernels slowed by one", 0);
 }
 
-std::string plans_read_back(const World& world) {
+std::string plans_read_back(const BuiltProblem& world) {
   const auto found = known(world, "graphpipe");
   if (!found) throw NotConcerned();
   const std::string text = plan::to_yaml(world.graph(), found->plan);
@@ -242,7 +243,7 @@ std::string plans_read_back(const World& world) {
       "a plan's time, and that of its file", 1e-9);
 }
 
-std::string searched_twice(const World& world) {
+std::string searched_twice(const BuiltProblem& world) {
   const auto again = planned(world.problem(), planners::planner_choice("graphpipe"));
   const auto found = known(world, "graphpipe");
   if (!found != !again) return "found once of two times";
@@ -262,7 +263,7 @@ std::vector<Property> of_planners() {
       out.push_back(plans_are_valid(planner));
     else
       out.push_back({"plans_are_valid_exhaustive", "what exhaustive finds is valid, and no bound is above it",
-                     [check = plans_are_valid(planner).check](const World& w) {
+                     [check = plans_are_valid(planner).check](const BuiltProblem& w) {
                        small_only(w);
                        return check(w);
                      }});
@@ -270,7 +271,7 @@ std::vector<Property> of_planners() {
     out.push_back(joint_not_above(planner));
   for (const char* planner : {"spp", "graphpipe", "dapple"}) out.push_back(order_does_not_matter(planner));
   out.push_back({"order_of_operators_joint", "joint finds as fast a plan whatever the order of a file is",
-                 [check = order_does_not_matter(kJoint).check](const World& w) {
+                 [check = order_does_not_matter(kJoint).check](const BuiltProblem& w) {
                    small_only(w);
                    return check(w);
                  }});

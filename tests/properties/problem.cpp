@@ -191,7 +191,7 @@ ProblemSpec random_problem(std::uint64_t seed) {
   out.training = random_training(random, two_bytes);
   for (int tries = 0; tries < 20; ++tries) {
     out.plan = random_plan(random, out.cluster, out.training.mini_batch);
-    if (World(out).plan()) break;
+    if (BuiltProblem(out).plan()) break;
   }
   return out;
 }
@@ -259,7 +259,7 @@ std::optional<plan::Plan> plan_of(const cost::Problem& problem, const ProblemSpe
   return out;
 }
 
-World::World(ProblemSpec spec)
+BuiltProblem::BuiltProblem(ProblemSpec spec)
     : spec_(std::move(spec)),
       graph_(graph_of(spec_)),
       cluster_(cluster_of(spec_.cluster)),
@@ -274,7 +274,7 @@ World::World(ProblemSpec spec)
   }
 }
 
-std::string write_files(const World& world, const std::string& folder) {
+std::string write_files(const BuiltProblem& world, const std::string& folder) {
   std::filesystem::create_directories(folder);
   const auto write = [&](const char* name, const std::string& text) {
     core::write_file(folder + "/" + name, text);

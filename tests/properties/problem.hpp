@@ -59,10 +59,10 @@ std::string cluster_yaml(const ClusterSpec& spec);
 graph::OpGraph random_graph_of(const std::vector<OperatorSpec>& operators);
 
 /// Everything built. Throws core::BadInput for a spec that cannot be.
-class World {
+class BuiltProblem {
  public:
-  explicit World(ProblemSpec spec);
-  World(const World&) = delete;
+  explicit BuiltProblem(ProblemSpec spec);
+  BuiltProblem(const BuiltProblem&) = delete;
 
   const ProblemSpec& spec() const { return spec_; }
   const graph::OpGraph& graph() const { return graph_; }
@@ -88,6 +88,6 @@ std::optional<plan::Plan> plan_of(const cost::Problem& problem, const ProblemSpe
 
 /// Writes model.json (of a random graph), cluster.yaml, costs.yaml (unless analytic) and plan.yaml (where
 /// there is one) into the folder; returns the command that simulates or plans them.
-std::string write_files(const World& world, const std::string& folder);
+std::string write_files(const BuiltProblem& world, const std::string& folder);
 
 }  // namespace penstock::properties

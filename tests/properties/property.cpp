@@ -15,7 +15,7 @@ std::vector<Property> all_properties() {
   return out;
 }
 
-const plan::Plan& plan_or_skip(const World& world) {
+const plan::Plan& plan_or_skip(const BuiltProblem& world) {
   if (!world.plan()) throw NotConcerned();
   return *world.plan();
 }

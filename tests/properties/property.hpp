@@ -13,7 +13,7 @@ namespace penstock::properties {
 struct NotConcerned {};
 
 /// Returns "" where the property holds, else what does not, in words.
-using Check = std::function<std::string(const World&)>;
+using Check = std::function<std::string(const BuiltProblem&)>;
 
 struct Property {
   std::string name, meaning;
@@ -30,7 +30,7 @@ std::vector<Property> of_planners();
 std::vector<Property> all_properties();
 
 /// The plan, or NotConcerned.
-const plan::Plan& plan_or_skip(const World& world);
+const plan::Plan& plan_or_skip(const BuiltProblem& world);
 
 /// Seconds that the simulator's rounding of every pass to a picosecond may take off an iteration.
 double rounding(const plan::Plan& plan);

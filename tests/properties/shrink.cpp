@@ -82,7 +82,7 @@ std::vector<ProblemSpec> smaller(const ProblemSpec& s) {
 
 std::string failure_of(const ProblemSpec& spec, const Property& property) {
   try {
-    const World world(spec);
+    const BuiltProblem world(spec);
     return property.check(world);
   } catch (const NotConcerned&) {
     return "";

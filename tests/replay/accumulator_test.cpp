@@ -11,7 +11,7 @@
 
 using namespace penstock;
 using kernels::Element;
-using replay::Region;
+using replay::BufferRegion;
 
 namespace {
 
@@ -24,12 +24,12 @@ std::shared_ptr<kernels::Buffer> buffer(kernels::Backend& backend, const std::ve
   return out;
 }
 
-struct Row {
-  replay::test::Guest guest{"guest 0"};
-  replay::Copier copier{guest};
+struct RegionRow {
+  replay::test::GuestDevice guest{"guest 0"};
+  replay::PieceCopier copier{guest};
   std::shared_ptr<kernels::Buffer> first = buffer(guest, {1, 2, 3}), second = buffer(guest, {4, 5, 6, 7});
   /// The last two of the first buffer, and the second: 2 3 4 5 6 7.
-  std::vector<Region> regions = {{first, kNumber, kNumber * 2}, {second, core::Bytes(0), kNumber * 4}};
+  std::vector<BufferRegion> regions = {{first, kNumber, kNumber * 2}, {second, core::Bytes(0), kNumber * 4}};
 };
 
 }  // namespace
@@ -37,7 +37,7 @@ struct Row {
 TEST_CASE("an accumulator takes the numbers of regions, adds to some of them and gives them back") {
   for (const bool on_device : {false, true}) {
     CAPTURE(on_device);
-    Row r;
+    RegionRow r;
     const auto values = make_accumulator(r.guest, on_device ? &r.copier : nullptr, r.regions);
     REQUIRE(values->size() == 6);
     const auto room = values->room(2);
@@ -53,14 +53,14 @@ TEST_CASE("an accumulator takes the numbers of regions, adds to some of them and
 }
 
 TEST_CASE("on a device nothing goes by way of the host, unless numbers are rounded") {
-  Row r;
+  RegionRow r;
   const auto wide = make_accumulator(r.guest, &r.copier, r.regions);
   r.guest.reads = 0;
   wide->take(r.regions);
   wide->give(r.regions);
   CHECK(r.guest.reads == 0);
   const auto narrow = buffer(r.guest, {1, 2}, Element::bf16);
-  const std::vector<Region> halves = {{narrow, core::Bytes(0), core::Bytes(4)}};
+  const std::vector<BufferRegion> halves = {{narrow, core::Bytes(0), core::Bytes(4)}};
   const auto rounded = make_accumulator(r.guest, &r.copier, halves);
   CHECK(rounded->size() == 2);
   CHECK(rounded->piece(0, 1)[0].size == 4);
@@ -68,17 +68,17 @@ TEST_CASE("on a device nothing goes by way of the host, unless numbers are round
 }
 
 TEST_CASE("an accumulator of another length is not taken") {
-  Row r;
+  RegionRow r;
   const auto values = make_accumulator(r.guest, &r.copier, r.regions);
   r.regions.pop_back();
   CHECK_THROWS_AS(values->take(r.regions), core::Error);
 }
 
 TEST_CASE("pieces of a device are copied by its copier, those of the host are not mixed with them") {
-  Row r;
+  RegionRow r;
   const auto target = buffer(r.guest, {0, 0, 0});
-  const std::vector<Region> from = {{r.first, kNumber, kNumber * 2}},
-                            to = {{target, core::Bytes(0), kNumber * 2}};
+  const std::vector<BufferRegion> from = {{r.first, kNumber, kNumber * 2}},
+                                  to = {{target, core::Bytes(0), kNumber * 2}};
   copy(pieces(from, &r.copier), pieces(to, &r.copier));
   CHECK(read_values(r.guest, *target) == std::vector<double>{2, 3, 0});
   CHECK(r.guest.copies == 1);

@@ -12,9 +12,9 @@
 
 using namespace penstock;
 using core::OpId;
-using replay::test::Cut;
 using replay::test::cut_model;
 using replay::test::CutModel;
+using replay::test::CutSetting;
 using replay::test::Weights;
 
 namespace {
@@ -58,7 +58,7 @@ void check_recurrence(const CutModel& cut, Delay delay, int times, int updates_a
     for (int t = 0; t < program.mini_batches; ++t) {
       const Weights gradients = replay::test::gradients(*host, cut.graph, setup, met(cut, updates, t, delay),
                                                         {t * size, size}, size);
-      replay::test::Optimizer(setup.rule).step(weights, gradients);
+      replay::test::ReferenceOptimizer(setup.rule).step(weights, gradients);
       updates.push_back(weights);
     }
     replayed.run();
@@ -67,7 +67,7 @@ void check_recurrence(const CutModel& cut, Delay delay, int times, int updates_a
   CHECK(replay::test::distance(weights, first) > 0.1);  // it has learnt something
 }
 
-Cut without_flush(const std::string& schedule, std::int64_t mini_batch) {
+CutSetting without_flush(const std::string& schedule, std::int64_t mini_batch) {
   return {.schedule = schedule,
           .rank = {0, 1, 2},
           .mini_batch = mini_batch,
@@ -84,7 +84,7 @@ TEST_CASE("weight stashing follows PipeDream's recurrence") {
     return static_cast<int>(stages - 1 - stage);
   };
   check_recurrence(cut_model(six_layers(), without_flush("pipedream", 2)), delay, 1, 20);
-  Cut recomputed = without_flush("pipedream", 2);
+  CutSetting recomputed = without_flush("pipedream", 2);
   recomputed.recompute = plan::kRecomputeStage;
   check_recurrence(cut_model(six_layers(), recomputed), delay, 1, 20);
 }
@@ -99,7 +99,7 @@ TEST_CASE("vertical sync gives all stages the weights of the first") {
 TEST_CASE("double-buffered weights are one update behind, replicas or not") {
   const Delay delay = [](std::size_t, std::size_t) { return 1; };
   check_recurrence(cut_model(six_layers(), without_flush("pipedream_2bw", 8)), delay, 3, 20);
-  Cut replicated = without_flush("pipedream_2bw", 16);
+  CutSetting replicated = without_flush("pipedream_2bw", 16);
   replicated.replicas = 2;
   check_recurrence(cut_model(six_layers(), replicated), delay, 4, 20);
 }
@@ -109,7 +109,7 @@ TEST_CASE("on one device training without a flush is training") {
   const Delay none = [](std::size_t, std::size_t) { return 0; };
   for (const std::string schedule : {"pipedream", "pipedream_vsync", "pipemare"}) {
     CAPTURE(schedule);
-    Cut alone = without_flush(schedule, 2);
+    CutSetting alone = without_flush(schedule, 2);
     alone.rank = {0};
     check_recurrence(cut_model(six_layers(), alone), none, 2, 20);
   }

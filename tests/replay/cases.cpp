@@ -13,15 +13,15 @@ using core::DeviceId;
 using core::OpId;
 using core::Random;
 
-std::vector<std::int32_t> placed(Placement placement, int ranks) {
-  if (placement == Placement::loop) return schedule::loop_placement(ranks, 2);
-  if (placement == Placement::zigzag) return schedule::zigzag_placement(ranks, 2);
+std::vector<std::int32_t> placed(StagePlacement placement, int ranks) {
+  if (placement == StagePlacement::loop) return schedule::loop_placement(ranks, 2);
+  if (placement == StagePlacement::zigzag) return schedule::zigzag_placement(ranks, 2);
   return schedule::loop_placement(ranks, 1);
 }
 
-struct Chain {
+struct ChainBuilder {
   graph::GraphBuilder builder{"chain"};
-  std::vector<support::LaunchCosts::Pass> passes;
+  std::vector<support::LaunchCosts::PassTime> passes;
 
   OpId add(Random& random) {
     const std::size_t v = passes.size();
@@ -45,32 +45,32 @@ std::vector<std::vector<DeviceId>> random_devices(int ranks, Random& random) {
   return out;
 }
 
-void finish(Case& out) {
+void finish(ReplayCase& out) {
   score::derive_in_flight(out.problem(), out.plan);
   out.order = score::order_of(out.problem(), out.plan);
 }
 
 }  // namespace
 
-const std::vector<Family>& families() {
-  static const std::vector<Family> list = {{"1f1b", Placement::row},
-                                           {"gpipe", Placement::row},
-                                           {"zb_h1", Placement::row},
-                                           {"zb_h2", Placement::row},
-                                           {"list_order", Placement::row},
-                                           {"pipedream", Placement::row},
-                                           {"pipedream_2bw", Placement::row},
-                                           {"pipemare", Placement::row},
-                                           {"pipedream_vsync", Placement::row},
-                                           {"interleaved_1f1b", Placement::loop},
-                                           {"looped_bfs", Placement::loop},
-                                           {"zbv", Placement::zigzag},
-                                           {"dualpipev", Placement::zigzag},
-                                           {"hanayo", Placement::zigzag}};
+const std::vector<PlacedFamily>& families() {
+  static const std::vector<PlacedFamily> list = {{"1f1b", StagePlacement::row},
+                                                 {"gpipe", StagePlacement::row},
+                                                 {"zb_h1", StagePlacement::row},
+                                                 {"zb_h2", StagePlacement::row},
+                                                 {"list_order", StagePlacement::row},
+                                                 {"pipedream", StagePlacement::row},
+                                                 {"pipedream_2bw", StagePlacement::row},
+                                                 {"pipemare", StagePlacement::row},
+                                                 {"pipedream_vsync", StagePlacement::row},
+                                                 {"interleaved_1f1b", StagePlacement::loop},
+                                                 {"looped_bfs", StagePlacement::loop},
+                                                 {"zbv", StagePlacement::zigzag},
+                                                 {"dualpipev", StagePlacement::zigzag},
+                                                 {"hanayo", StagePlacement::zigzag}};
   return list;
 }
 
-Case random_case(const Family& family, std::uint64_t seed) {
+ReplayCase random_case(const PlacedFamily& family, std::uint64_t seed) {
   Random random(seed);
   const int ranks = random.between(2, 4);
   const auto rank = placed(family.placement, ranks);
@@ -78,8 +78,8 @@ Case random_case(const Family& family, std::uint64_t seed) {
   auto devices = random_devices(ranks, random);
   for (std::size_t d = 0; even && d < devices.size(); ++d) devices[d] = {DeviceId(d)};
   const std::size_t all = devices.back().back().index() + 1;
-  Chain chain;
-  Case out{
+  ChainBuilder chain;
+  ReplayCase out{
       support::tiny_graph(1, {}),
       support::tiny_cluster(all, std::int64_t{1} << 40, random.chance(0.3) ? 1e9 : 300 + 5000 * random.unit(),
                             random.chance(0.5) ? 0 : random.unit() / 10),
@@ -105,15 +105,15 @@ Case random_case(const Family& family, std::uint64_t seed) {
   return out;
 }
 
-Case even_chain(const char* schedule, Placement placement, int ranks, std::int64_t mini_batch) {
+ReplayCase even_chain(const char* schedule, StagePlacement placement, int ranks, std::int64_t mini_batch) {
   const auto rank = placed(placement, ranks);
   std::vector<std::pair<int, int>> edges;
   for (int s = 0; s + 1 < static_cast<int>(rank.size()); ++s) edges.emplace_back(s, s + 1);
-  Case out{support::tiny_graph(rank.size(), edges),
-           support::tiny_cluster(static_cast<std::size_t>(ranks), std::int64_t{1} << 40, 1e18),
-           support::LaunchCosts(std::vector<support::LaunchCosts::Pass>(rank.size(), {0, 1})),
-           {},
-           {}};
+  ReplayCase out{support::tiny_graph(rank.size(), edges),
+                 support::tiny_cluster(static_cast<std::size_t>(ranks), std::int64_t{1} << 40, 1e18),
+                 support::LaunchCosts(std::vector<support::LaunchCosts::PassTime>(rank.size(), {0, 1})),
+                 {},
+                 {}};
   out.plan.training.mini_batch = mini_batch;
   out.plan.schedule = schedule;
   for (std::size_t s = 0; s < rank.size(); ++s)

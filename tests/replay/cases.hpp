@@ -8,7 +8,7 @@
 
 namespace penstock::replay::test {
 
-struct Case {
+struct ReplayCase {
   graph::OpGraph graph;
   cluster::Cluster cluster;
   support::LaunchCosts costs;
@@ -18,20 +18,20 @@ struct Case {
 };
 
 /// Placement of a family's stages: one per rank, or two in a loop or a zigzag.
-enum class Placement { row, loop, zigzag };
-struct Family {
+enum class StagePlacement { row, loop, zigzag };
+struct PlacedFamily {
   const char* name;
-  Placement placement;
+  StagePlacement placement;
 };
-const std::vector<Family>& families();
+const std::vector<PlacedFamily>& families();
 
 /// A chain with a few skips, one to three operators per stage, replicas of one to three devices by rank.
 /// Links are from narrow to ample, with latency or without. Some stages recompute, some have no weights,
 /// 1F1B's have micro-batches of several sizes.
-Case random_case(const Family& family, std::uint64_t seed);
+ReplayCase random_case(const PlacedFamily& family, std::uint64_t seed);
 
 /// A chain of one operator per stage on one device each, costs of a whole micro-batch. Forward and each half
 /// of the backward pass take one second per sample, messages next to nothing.
-Case even_chain(const char* schedule, Placement placement, int ranks, std::int64_t mini_batch);
+ReplayCase even_chain(const char* schedule, StagePlacement placement, int ranks, std::int64_t mini_batch);
 
 }  // namespace penstock::replay::test

@@ -11,13 +11,13 @@
 
 using namespace penstock;
 using core::DeviceId;
-using replay::Channels;
-using replay::Piece;
+using replay::DeviceChannels;
+using replay::MemoryPiece;
 using replay::Pieces;
 
 namespace {
 
-const Channels::Way kThere{DeviceId(3), DeviceId(1)}, kBack{DeviceId(1), DeviceId(3)};
+const DeviceChannels::Way kThere{DeviceId(3), DeviceId(1)}, kBack{DeviceId(1), DeviceId(3)};
 
 using Bytes = std::shared_ptr<std::vector<std::byte>>;
 Bytes bytes(std::size_t count, int first = 0) {
@@ -26,9 +26,9 @@ Bytes bytes(std::size_t count, int first = 0) {
   return out;
 }
 
-struct Ends {
-  Ends() {
-    for (const Channels::Way& way : {kThere, kBack}) {
+struct ChannelEnds {
+  ChannelEnds() {
+    for (const DeviceChannels::Way& way : {kThere, kBack}) {
       const auto invitation = replay::test::invite_distant();
       const bool there = way == kThere;
       here.add(way, there ? 0 : 1, guest, join(invitation, there ? 0 : 1));
@@ -45,15 +45,15 @@ struct Ends {
     for (const Bytes& one : all) out.push_back({one, one->data(), one->size(), &copier});
     return out;
   }
-  replay::test::Guest guest{"guest"};
-  replay::Copier copier{guest};
-  Channels here, far;
+  replay::test::GuestDevice guest{"guest"};
+  replay::PieceCopier copier{guest};
+  DeviceChannels here, far;
 };
 
 }  // namespace
 
 TEST_CASE("pieces arrive whole and in order, however few bytes move at a time") {
-  Ends ends;
+  ChannelEnds ends;
   std::vector<int> landed;
   std::vector<Bytes> to;
   const std::vector<std::size_t> sizes = {250, 2, 100, 200};
@@ -78,7 +78,7 @@ TEST_CASE("pieces arrive whole and in order, however few bytes move at a time") 
 }
 
 TEST_CASE("transfers in one direction do not wait for those in the other") {
-  Ends ends;
+  ChannelEnds ends;
   bool back = false;
   const Bytes to = bytes(4);
   ends.here.put(kThere, ends.pieces({bytes(4)}), [] {});  // it is never received

@@ -30,7 +30,7 @@ double sensitivity(kernels::Backend& host, const CutModel& cut, const TrainingSe
     for (auto& [op, tensors] : nudged)
       for (Values& tensor : tensors)
         for (double& value : tensor) value *= 1 + (random.chance(0.5) ? 1 : -1) * std::exp2(-23);
-    const Samples all{0, cut.plan.training.mini_batch};
+    const SampleRange all{0, cut.plan.training.mini_batch};
     out = std::max(out, distance(gradients(host, cut.graph, setup, nudged, all, at_once), expected));
   }
   return out;
@@ -38,14 +38,14 @@ double sensitivity(kernels::Backend& host, const CutModel& cut, const TrainingSe
 
 }  // namespace
 
-void check_training(const CutModel& cut, const Accuracy& accuracy) {
+void check_training(const CutModel& cut, const TrainingAccuracy& accuracy) {
   REQUIRE(plan::structural_violations(cut.graph, cut.cluster, cut.plan) == std::vector<std::string>{});
   const auto host = kernels::open_device("host", 1);
   const auto optimizer = cut.plan.training.optimizer;
   TrainingSetup setup;
   setup.seed = 5;
   setup.rule.epsilon = accuracy.epsilon;
-  setup.rule.kind = static_cast<kernels::UpdateRule::Kind>(optimizer);
+  setup.rule.kind = static_cast<kernels::UpdateRule::RuleKind>(optimizer);
   Weights weights = first_weights(cut.graph, setup);
   const auto expected = [&] {
     return gradients(*host, cut.graph, setup, weights, {0, cut.plan.training.mini_batch}, accuracy.at_once);
@@ -55,7 +55,7 @@ void check_training(const CutModel& cut, const Accuracy& accuracy) {
   const DevicePrograms program = lower(cut.graph, {cut.graph, cut.plan});
   RoundRobin replayed(*host, cut.problem(), cut.plan, program, setup);
   CHECK(distance(replayed.weights(), weights) < 1e-7);
-  Optimizer update(setup.rule);
+  ReferenceOptimizer update(setup.rule);
   for (int iteration = 1; iteration <= accuracy.iterations; ++iteration) {
     CAPTURE(iteration);
     replayed.run();

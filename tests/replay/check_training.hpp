@@ -6,7 +6,7 @@
 
 namespace penstock::replay::test {
 
-struct Accuracy {
+struct TrainingAccuracy {
   std::int64_t at_once;  ///< samples that the one device takes at a time
   double most = 1e-5;    ///< distance
   int iterations = 2;
@@ -18,6 +18,6 @@ struct Accuracy {
 
 /// Iterations of the same mini-batch, replayed and on one device. Both start each from the same bits, since a
 /// deep network may magnify the last one a thousandfold.
-void check_training(const CutModel& cut, const Accuracy& accuracy);
+void check_training(const CutModel& cut, const TrainingAccuracy& accuracy);
 
 }  // namespace penstock::replay::test

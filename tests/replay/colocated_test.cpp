@@ -17,9 +17,9 @@
 using namespace penstock;
 using core::OpId;
 using replay::test::check_training;
-using replay::test::Cut;
 using replay::test::cut_model;
 using replay::test::CutModel;
+using replay::test::CutSetting;
 
 namespace {
 
@@ -37,8 +37,8 @@ const std::map<std::string, std::map<std::string, std::string>> kModels = {
       {"source_length", "3"},
       {"target_length", "2"}}}};  // shares its tables between a part and another stage
 
-struct Given {
-  Cut cut;
+struct ColocatedSetup {
+  CutSetting cut;
   std::int64_t micro_batch;
   plan::Recomputation recompute{};
 };
@@ -55,7 +55,7 @@ std::vector<core::DeviceId> all_devices(const plan::Plan& plan) {
 
 /// On the devices of all ranks the first half of the operators of the first stage; or, `behind` the pipeline,
 /// the second half of those of the last.
-CutModel colocated(const std::string& family, const Given& given, bool behind = false) {
+CutModel colocated(const std::string& family, const ColocatedSetup& given, bool behind = false) {
   CutModel out = cut_model(models::build(family, kModels.at(family)), given.cut);
   auto& stages = out.plan.stages;
   plan::Stage& cut = behind ? stages.back() : stages.front();
@@ -74,9 +74,9 @@ CutModel colocated(const std::string& family, const Given& given, bool behind = 
   return out;
 }
 
-void check_all(const std::vector<Given>& all, bool behind, double last_bits) {
+void check_all(const std::vector<ColocatedSetup>& all, bool behind, double last_bits) {
   for (const auto& [family, parameters] : kModels)
-    for (const Given& given : all) {
+    for (const ColocatedSetup& given : all) {
       CAPTURE(family);
       CAPTURE(given.cut.schedule);
       CAPTURE(given.cut.rank.size());

@@ -21,12 +21,12 @@
 using namespace penstock;
 using core::DeviceId;
 using core::Seconds;
+using replay::DeviceInstruction;
 using replay::DevicePrograms;
-using replay::Instruction;
 using replay::lower;
-using replay::test::Case;
-using replay::test::Fakes;
-using replay::test::Placement;
+using replay::test::FakeWorkers;
+using replay::test::ReplayCase;
+using replay::test::StagePlacement;
 using schedule::ActionKind;
 
 namespace {
@@ -44,18 +44,19 @@ replay::ReplayOptions brief(int iterations, bool throttle) {
 }
 
 /// Devices share what cores there are: tests run on any machine.
-replay::Records side_by_side(const Case& c, const DevicePrograms& program, Fakes& fakes,
-                             const replay::ReplayOptions& options) {
+replay::ReplayRecords side_by_side(const ReplayCase& c, const DevicePrograms& program, FakeWorkers& fakes,
+                                   const replay::ReplayOptions& options) {
   return run_concurrent(program, c.problem(), c.plan, fakes.workers, options, replay::allowed_cores());
 }
 
-double iteration(const Case& c, const DevicePrograms& program, const replay::Records& records) {
+double iteration(const ReplayCase& c, const DevicePrograms& program, const replay::ReplayRecords& records) {
   return replay::iteration_time(program, c.plan, records.iterations.back()).value();
 }
 
 /// A stage of `numbers` weights on so many devices, two micro-batches.
-Case replicas(std::size_t count, std::int64_t numbers) {
-  Case c = replay::test::even_chain("gpipe", Placement::row, 1, static_cast<std::int64_t>(2 * count));
+ReplayCase replicas(std::size_t count, std::int64_t numbers) {
+  ReplayCase c =
+      replay::test::even_chain("gpipe", StagePlacement::row, 1, static_cast<std::int64_t>(2 * count));
   graph::GraphBuilder builder("one");
   builder.add(support::unit_op("a", 1e9, numbers));
   c.graph = builder.build();
@@ -69,18 +70,19 @@ Case replicas(std::size_t count, std::int64_t numbers) {
 }
 
 /// Error and duration of a replay of two stages, four micro-batches.
-struct Failure {
+struct ReplayFailure {
   std::string text;
   core::ExitCode code = core::ExitCode::done;
   double seconds = 0;
 };
-Failure failure(const std::function<void(DevicePrograms&, Fakes&, replay::ReplayOptions&)>& change) {
-  const Case c = replay::test::even_chain("1f1b", Placement::row, 2, 4);
+ReplayFailure failure(
+    const std::function<void(DevicePrograms&, FakeWorkers&, replay::ReplayOptions&)>& change) {
+  const ReplayCase c = replay::test::even_chain("1f1b", StagePlacement::row, 2, 4);
   DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-  Fakes fakes(program, c.graph);
+  FakeWorkers fakes(program, c.graph);
   replay::ReplayOptions options = brief(2, true);
   change(program, fakes, options);
-  Failure out;
+  ReplayFailure out;
   const auto begin = std::chrono::steady_clock::now();
   try {
     side_by_side(c, program, fakes, options);
@@ -99,9 +101,9 @@ TEST_CASE("side by side or one by one, devices get the same messages and the sam
   for (std::uint64_t seed = 0; seed < 14; ++seed) {
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
-    const Case c = replay::test::random_case(family, seed);
+    const ReplayCase c = replay::test::random_case(family, seed);
     const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-    Fakes together(program, c.graph), alone(program, c.graph);
+    FakeWorkers together(program, c.graph), alone(program, c.graph);
     side_by_side(c, program, together, brief(1, false));
     run_sequential(program, c.problem(), c.plan, alone.workers, brief(1, false));
     CHECK(together.wrong() == 0);
@@ -118,9 +120,9 @@ TEST_CASE("replicas end with the same bits, which are the sum") {
   // 1, 2, 5 numbers on 2 and 3 replicas: parts may be empty. Device d has 1/(d + i + 1).
   for (const std::size_t count : {2, 3})
     for (const std::size_t numbers : {1, 2, 5}) {
-      const Case c = replicas(count, static_cast<std::int64_t>(numbers));
+      const ReplayCase c = replicas(count, static_cast<std::int64_t>(numbers));
       const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-      Fakes fakes(program, c.graph, numbers);
+      FakeWorkers fakes(program, c.graph, numbers);
       side_by_side(c, program, fakes, brief(2, true));
       for (std::size_t d = 0; d < count; ++d) {
         CHECK(fakes.list[d]->steps == 2);
@@ -137,9 +139,9 @@ TEST_CASE("replicas end with the same bits, which are the sum") {
 // 4 MB a slice: among two replicas 2,097,153 numbers go in one slice, twice as many in two.
 TEST_CASE("large gradients travel in slices and end with the same bits as summed by one") {
   for (const std::size_t numbers : {2'097'153, 4'194'305}) {
-    const Case c = replicas(2, static_cast<std::int64_t>(numbers));
+    const ReplayCase c = replicas(2, static_cast<std::int64_t>(numbers));
     const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-    Fakes together(program, c.graph, numbers), alone(program, c.graph, numbers);
+    FakeWorkers together(program, c.graph, numbers), alone(program, c.graph, numbers);
     side_by_side(c, program, together, brief(1, false));
     run_sequential(program, c.problem(), c.plan, alone.workers, brief(1, false));
     for (std::size_t d = 0; d < 2; ++d) CHECK((together.list[d]->summed == alone.list[d]->summed));
@@ -149,9 +151,9 @@ TEST_CASE("large gradients travel in slices and end with the same bits as summed
 // Three replicas pass sums on, in as many slices as 25.2 MB need; compare with the two replicas above.
 TEST_CASE("three replicas hand slices on while they add others") {
   const std::size_t numbers = 6'300'001;
-  const Case c = replicas(3, static_cast<std::int64_t>(numbers));
+  const ReplayCase c = replicas(3, static_cast<std::int64_t>(numbers));
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-  Fakes fakes(program, c.graph, numbers);
+  FakeWorkers fakes(program, c.graph, numbers);
   side_by_side(c, program, fakes, brief(1, false));
   for (std::size_t d = 0; d < 3; ++d) CHECK((fakes.list[d]->summed == fakes.list[0]->summed));
   const auto& sums = fakes.list[0]->summed.at(core::StageId(0));
@@ -166,16 +168,16 @@ TEST_CASE("devices work side by side: an iteration takes less than its passes on
   // Four micro-batches on three stages that sleep 2 ms forward and 4 ms backward. They take (m + p - 1)(F +
   // B) = 36 ms where one after the other takes m p (F + B) = 72 ms. However busy the machine: less than its
   // own passes add up to.
-  const Case c = replay::test::even_chain("1f1b", Placement::row, 3, 4);
+  const ReplayCase c = replay::test::even_chain("1f1b", StagePlacement::row, 3, 4);
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-  Fakes fakes(program, c.graph);
+  FakeWorkers fakes(program, c.graph);
   for (const auto& fake : fakes.list)
-    fake->work = [](const Instruction& i) { sleep(i.kind == ActionKind::forward ? 0.002 : 0.004); };
+    fake->work = [](const DeviceInstruction& i) { sleep(i.kind == ActionKind::forward ? 0.002 : 0.004); };
   const auto records = side_by_side(c, program, fakes, brief(3, true));
   for (const auto& record : records.iterations) {
     double passes = 0;
     for (const auto& device : record.instructions)
-      for (const replay::Interval& interval : device) passes += (interval.end - interval.start).value();
+      for (const replay::TimeInterval& interval : device) passes += (interval.end - interval.start).value();
     const double took = replay::iteration_time(program, c.plan, record).value();
     CHECK(took >= 0.036);
     CHECK(took < passes);
@@ -185,26 +187,26 @@ TEST_CASE("devices work side by side: an iteration takes less than its passes on
 TEST_CASE("a message takes no less than its route, and arrives before it is used") {
   // One micro-batch, two stages, nothing to compute, 1 kB each way. That is 10 ms of latency per cable, two
   // cables, and 50 ms at 20 kB/s: 140 ms in all.
-  Case c = replay::test::even_chain("gpipe", Placement::row, 2, 1);
+  ReplayCase c = replay::test::even_chain("gpipe", StagePlacement::row, 2, 1);
   c.cluster = support::tiny_cluster(2, std::int64_t{1} << 40, 20e3, 0.01);
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-  Fakes slow(program, c.graph), fast(program, c.graph);
+  FakeWorkers slow(program, c.graph), fast(program, c.graph);
   CHECK(iteration(c, program, side_by_side(c, program, slow, brief(1, true))) >= 0.14);
   side_by_side(c, program, fast, brief(1, false));
   CHECK(slow.wrong() + fast.wrong() == 0);
 }
 
 TEST_CASE("a worker that throws ends all others at once, named with its task") {
-  const Failure own = failure([](DevicePrograms&, Fakes& fakes, auto&) {
-    fakes.list[1]->work = [](const Instruction& i) {
+  const ReplayFailure own = failure([](DevicePrograms&, FakeWorkers& fakes, auto&) {
+    fakes.list[1]->work = [](const DeviceInstruction& i) {
       if (i.kind == ActionKind::forward && i.micro_batch == 2) throw core::BadInput("no such extent");
     };
   });
   CHECK(own.text == "device 1, forward of micro-batch 2 on stage 1: no such extent");
   CHECK(own.code == core::ExitCode::bad_input);
   CHECK(own.seconds < 2);
-  const Failure foreign = failure([](DevicePrograms&, Fakes& fakes, auto&) {
-    fakes.list[0]->work = [](const Instruction& i) {
+  const ReplayFailure foreign = failure([](DevicePrograms&, FakeWorkers& fakes, auto&) {
+    fakes.list[0]->work = [](const DeviceInstruction& i) {
       if (i.kind == ActionKind::backward) throw std::bad_alloc();
     };
   });
@@ -213,10 +215,11 @@ TEST_CASE("a worker that throws ends all others at once, named with its task") {
 }
 
 TEST_CASE("a device that waits too long for a message fails, and names the message") {
-  const Failure failed = failure([](DevicePrograms& program, Fakes&, replay::ReplayOptions& options) {
-    program.open_at_start[1].clear();
-    options.patience = Seconds(0.05);
-  });
+  const ReplayFailure failed =
+      failure([](DevicePrograms& program, FakeWorkers&, replay::ReplayOptions& options) {
+        program.open_at_start[1].clear();
+        options.patience = Seconds(0.05);
+      });
   CHECK(failed.code == core::ExitCode::device_failed);
   CHECK(failed.text.find("waits for the ") != std::string::npos);
   CHECK(failed.text.find("; nothing has moved for 0.05 s") != std::string::npos);
@@ -224,21 +227,23 @@ TEST_CASE("a device that waits too long for a message fails, and names the messa
 }
 
 TEST_CASE("no wait times out while another device works") {
-  const Failure failed = failure([](DevicePrograms&, Fakes& fakes, replay::ReplayOptions& options) {
-    fakes.list[0]->work = [](const Instruction& i) {
-      if (i.kind == ActionKind::forward && i.micro_batch == 0) sleep(0.1);
-    };
-    options.patience = Seconds(0.03);
-  });
+  const ReplayFailure failed =
+      failure([](DevicePrograms&, FakeWorkers& fakes, replay::ReplayOptions& options) {
+        fakes.list[0]->work = [](const DeviceInstruction& i) {
+          if (i.kind == ActionKind::forward && i.micro_batch == 0) sleep(0.1);
+        };
+        options.patience = Seconds(0.03);
+      });
   CHECK(failed.text == "");
 }
 
 TEST_CASE("a request to stop ends all threads") {
   std::atomic<bool> stop = false;
-  const Failure failed = failure([&](DevicePrograms&, Fakes& fakes, replay::ReplayOptions& options) {
-    options.stop = core::StopToken(&stop);
-    fakes.list[0]->work = [&](const Instruction& i) { stop = stop || i.micro_batch == 1; };
-  });
+  const ReplayFailure failed =
+      failure([&](DevicePrograms&, FakeWorkers& fakes, replay::ReplayOptions& options) {
+        options.stop = core::StopToken(&stop);
+        fakes.list[0]->work = [&](const DeviceInstruction& i) { stop = stop || i.micro_batch == 1; };
+      });
   CHECK(failed.code == core::ExitCode::interrupted);
   CHECK(failed.seconds < 2);
 }
@@ -249,15 +254,15 @@ TEST_CASE("more devices than cores are refused side by side, not in sequential e
   CPU_ZERO(&one);
   CPU_SET(static_cast<std::size_t>(replay::allowed_cores().front()), &one);
   sched_setaffinity(0, sizeof one, &one);
-  const Case c = replay::test::even_chain("gpipe", Placement::row, 2, 2);
+  const ReplayCase c = replay::test::even_chain("gpipe", StagePlacement::row, 2, 2);
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-  Fakes fakes(program, c.graph);
+  FakeWorkers fakes(program, c.graph);
   CHECK_THROWS_WITH_AS(
-      run(program, c.problem(), c.plan, fakes.workers, replay::Manner::concurrent, brief(1, true)),
+      run(program, c.problem(), c.plan, fakes.workers, replay::ReplayManner::concurrent, brief(1, true)),
       "2 devices side by side need as many cores, and this process may use 1; replay it with --sequential",
       core::BadInput);
   const auto result =
-      run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, brief(2, true));
+      run(program, c.problem(), c.plan, fakes.workers, replay::ReplayManner::sequential, brief(2, true));
   CHECK(result.iterations.size() == 2);
   CHECK(result.trace.spans.size() == 8 + 4);
   sched_setaffinity(0, sizeof before, &before);

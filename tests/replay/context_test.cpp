@@ -16,9 +16,9 @@
 using namespace penstock;
 using plan::ContextExchange;
 using replay::test::check_training;
-using replay::test::Cut;
 using replay::test::cut_model;
 using replay::test::CutModel;
+using replay::test::CutSetting;
 using Given = std::map<std::string, std::string>;
 
 namespace {
@@ -42,7 +42,7 @@ graph::OpGraph crossing() {
   return net.linear("last", net.add("sum", {x, met}), 3), net.build();
 }
 
-std::string refusal(const graph::OpGraph& graph, const Cut& cut) {
+std::string refusal(const graph::OpGraph& graph, const CutSetting& cut) {
   try {
     check_training(cut_model(graph, cut), {cut.mini_batch});
   } catch (const core::BadInput& error) {
@@ -54,7 +54,7 @@ std::string refusal(const graph::OpGraph& graph, const Cut& cut) {
 }  // namespace
 
 TEST_CASE("transformers over context groups, in stages, replicated, recomputed, split backwards") {
-  const std::vector<Cut> cuts = {
+  const std::vector<CutSetting> cuts = {
       {.rank = {0}, .context_parallel = 2},
       {.rank = {0, 1}, .optimizer = plan::Optimizer::sgd, .context_parallel = 4},
       {.schedule = "gpipe",
@@ -71,7 +71,7 @@ TEST_CASE("transformers over context groups, in stages, replicated, recomputed, 
       {.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .micro_batch = 1, .context_parallel = 2},
   };
   for (const auto& [name, given] : kSmall)
-    for (Cut cut : cuts)
+    for (CutSetting cut : cuts)
       for (const ContextExchange exchange : kExchanges) {
         CAPTURE(name);
         CAPTURE(cut.schedule);

@@ -10,14 +10,14 @@ using core::DeviceId;
 using core::OpId;
 using core::StageId;
 
-CutModel cut_model(graph::OpGraph graph, const Cut& cut) {
+CutModel cut_model(graph::OpGraph graph, const CutSetting& cut) {
   const auto ranks = static_cast<std::size_t>(*std::ranges::max_element(cut.rank) + 1);
   const std::size_t operators = graph.size(), stages = cut.rank.size();
   const std::size_t devices =
       cut.replicas * static_cast<std::size_t>(cut.tensor_parallel * cut.context_parallel);
   CutModel out{std::move(graph),
                support::tiny_cluster(ranks * devices),
-               support::LaunchCosts(std::vector<support::LaunchCosts::Pass>(operators, {1e-3, 1e-4})),
+               support::LaunchCosts(std::vector<support::LaunchCosts::PassTime>(operators, {1e-3, 1e-4})),
                {}};
   out.plan.training = {cut.mini_batch, cut.optimizer, {}};
   out.plan.schedule = cut.schedule;

@@ -17,7 +17,7 @@ struct CutModel {
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
 };
 
-struct Cut {
+struct CutSetting {
   std::string schedule = "1f1b";
   std::vector<std::int32_t> rank = {0, 1, 2};  ///< [stage]
   std::int64_t mini_batch = 4, micro_batch = 2;
@@ -33,7 +33,7 @@ struct Cut {
 
 /// Stages of as many operators each, or one less; stage s on the replicas of rank[s]. Every pass of an
 /// operator takes 1 ms and 0.1 ms per sample.
-CutModel cut_model(graph::OpGraph graph, const Cut& cut);
+CutModel cut_model(graph::OpGraph graph, const CutSetting& cut);
 
 /// Parameters of the zoo's families at a size that trains in milliseconds; those of one size are left out.
 const std::map<std::string, std::map<std::string, std::string>>& small_zoo();

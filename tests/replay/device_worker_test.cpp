@@ -27,7 +27,7 @@ std::unique_ptr<replay::DeviceWorker> first_worker(kernels::Backend& host, const
 }
 
 /// A host whose softmax breaks in its gradient.
-class Broken final : public kernels::Backend {
+class BrokenHost final : public kernels::Backend {
  public:
   std::string name() const override { return host_->name(); }
   std::vector<std::pair<std::string, std::string>> identity() const override { return host_->identity(); }
@@ -51,15 +51,15 @@ class Broken final : public kernels::Backend {
     if (op.kind != graph::OpKind::softmax) return kernel;
     return std::make_unique<BrokenKernel>(std::move(kernel));
   }
-  std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule& rule, std::int64_t count,
-                                               kernels::Precision precision) override {
+  std::unique_ptr<kernels::OptimizerStep> make_update(const kernels::UpdateRule& rule, std::int64_t count,
+                                                      kernels::Precision precision) override {
     return host_->make_update(rule, count, precision);
   }
 
  private:
   struct BrokenKernel final : kernels::Kernel {
     explicit BrokenKernel(std::unique_ptr<kernels::Kernel> whole) : inner(std::move(whole)) {}
-    const kernels::Slots& slots() const override { return inner->slots(); }
+    const kernels::KernelSlots& slots() const override { return inner->slots(); }
     bool has(graph::Pass pass) const override { return inner->has(pass); }
     void run(graph::Pass pass, const kernels::Operands& operands, kernels::Stream& stream) override {
       if (pass == graph::Pass::input_gradient) throw std::runtime_error("it broke");
@@ -79,7 +79,7 @@ TEST_CASE("a kernel that fails is named by its operator and pass") {
   net.softmax("shares", net.linear("layer", net.input("x", {3}), 4));
   const CutModel cut = cut_model(net.build(), {.rank = {0}});
   const auto program = replay::lower(cut.graph, {cut.graph, cut.plan});
-  Broken device;
+  BrokenHost device;
   const auto worker = first_worker(device, cut, program);
   CHECK_NOTHROW(worker->run(program.devices[0][0]));
   try {

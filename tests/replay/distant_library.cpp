@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostRanks = 8, kNumbers = 1 << 16, kPart = 100;
 
 /// Zeros at first.
-struct Board {
+struct MessageBoard {
   std::atomic<std::size_t> joined, came, round;
   std::atomic<bool> over;
   std::atomic<std::size_t> full;  ///< bytes in the box; 0: the sender may write
@@ -27,7 +27,7 @@ struct Board {
   float numbers[kMostRanks][kNumbers];
 };
 
-struct Moving {
+struct PendingBytes {
   std::byte* data;
   std::size_t left;
 };
@@ -38,15 +38,15 @@ class DistantLibrary : public kernels::Collectives {
       : name_(std::move(name)), ranks_(ranks.size()), moving_(ranks.size()) {
     core::require(ranks_ <= kMostRanks, "few devices");
     const int file = shm_open(name_.c_str(), O_CREAT | O_RDWR, 0600);
-    core::require(file >= 0 && ftruncate(file, sizeof(Board)) == 0, "shared memory");
-    void* const memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    core::require(file >= 0 && ftruncate(file, sizeof(MessageBoard)) == 0, "shared memory");
+    void* const memory = mmap(nullptr, sizeof(MessageBoard), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     core::require(memory != MAP_FAILED, "shared memory");
-    board_ = static_cast<Board*>(memory);
+    board_ = static_cast<MessageBoard*>(memory);
     for (const auto* backend : ranks) board_->joined += backend != nullptr;
     ++distant_calls().joined;
   }
-  ~DistantLibrary() override { munmap(board_, sizeof(Board)); }
+  ~DistantLibrary() override { munmap(board_, sizeof(MessageBoard)); }
   DistantLibrary(const DistantLibrary&) = delete;
   DistantLibrary& operator=(const DistantLibrary&) = delete;
 
@@ -94,7 +94,7 @@ class DistantLibrary : public kernels::Collectives {
     moving_[rank].push_back(
         {static_cast<std::byte*>(buffer.data()), static_cast<std::size_t>(buffer.bytes().value())});
   }
-  void step(std::size_t rank, Moving& moving) {
+  void step(std::size_t rank, PendingBytes& moving) {
     const std::size_t full = board_->full;
     if ((rank == 0) == (full > 0)) return;
     const std::size_t size = rank == 0 ? std::min(kPart, moving.left) : full;
@@ -116,8 +116,8 @@ class DistantLibrary : public kernels::Collectives {
 
   const std::string name_;
   const std::size_t ranks_;
-  Board* board_ = nullptr;
-  std::vector<std::vector<Moving>> moving_;  ///< [rank]
+  MessageBoard* board_ = nullptr;
+  std::vector<std::vector<PendingBytes>> moving_;  ///< [rank]
 };
 
 }  // namespace

@@ -11,8 +11,8 @@ using core::OpId;
 
 namespace {
 
-kernels::Wire wire(std::int64_t count) {
-  kernels::Wire out;
+kernels::OperatorWiring wire(std::int64_t count) {
+  kernels::OperatorWiring out;
   out.made.count = count;
   return out;
 }
@@ -38,7 +38,7 @@ TEST_CASE("a device writes its shard of what is drawn, and no more") {
   const auto host = kernels::open_device("host", 1);
   const auto all = replay::target_values({}, OpId(0), wire(6000), {0, 3});
   const auto whole = all.values();
-  const replay::Shard shard{.rows = 300, .width = 60, .spans = {{3, 17}, {40, 60}}};
+  const replay::TensorShard shard{.rows = 300, .width = 60, .spans = {{3, 17}, {40, 60}}};
   const auto buffer = host->allocate(kernels::Element::fp32, shard.count());
   write(*host, *buffer, shard, all);
   const auto found = kernels::read_values(*host, *buffer);

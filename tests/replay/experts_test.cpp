@@ -14,15 +14,15 @@
 
 using namespace penstock;
 using replay::test::check_training;
-using replay::test::Cut;
 using replay::test::cut_model;
 using replay::test::CutModel;
+using replay::test::CutSetting;
 
 namespace {
 
 constexpr double kRounding = 1e-4;
 
-struct Form {
+struct LayerForm {
   std::int64_t experts = 4, chosen = 2, tokens = 6;
   bool frozen = false;  ///< of the first layer, all but the router
   bool in_turn = false;
@@ -30,7 +30,7 @@ struct Form {
 
 /// Two layers of norm, attention, norm, router and experts, with residuals around; gated experts and plain
 /// ones.
-graph::OpGraph mixtures(const Form& form) {
+graph::OpGraph mixtures(const LayerForm& form) {
   models::Layers net("mixtures");
   auto x = net.embedding("table", net.indices("rows", form.tokens), {11, 6});
   for (const std::string layer : {"layer0", "layer1"}) {
@@ -48,7 +48,7 @@ graph::OpGraph mixtures(const Form& form) {
   return net.build();
 }
 
-std::string refusal(const graph::OpGraph& graph, const Cut& cut) {
+std::string refusal(const graph::OpGraph& graph, const CutSetting& cut) {
   try {
     check_training(cut_model(graph, cut), {cut.mini_batch});
   } catch (const core::BadInput& error) {
@@ -59,7 +59,7 @@ std::string refusal(const graph::OpGraph& graph, const Cut& cut) {
 
 CutModel random_mixture(std::uint64_t seed) {
   core::Random random(seed);
-  Cut cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
+  CutSetting cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
   if (random.chance(0.3)) cut.rank = {0};
   cut.schedule = random.chance(0.5) ? "1f1b" : "zb_h1";
   cut.expert_parallel = random.between(2, 4);
@@ -79,7 +79,7 @@ CutModel random_mixture(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("mixtures over expert groups: in stages, held once and twice, recomputed, split backwards") {
-  const std::vector<Cut> cuts = {
+  const std::vector<CutSetting> cuts = {
       {.rank = {0}, .replicas = 2, .expert_parallel = 2},
       {.rank = {0, 1}, .micro_batch = 4, .replicas = 4, .expert_parallel = 2},
       {.rank = {0, 1}, .micro_batch = 4, .replicas = 4, .expert_parallel = 4},
@@ -95,7 +95,7 @@ TEST_CASE("mixtures over expert groups: in stages, held once and twice, recomput
        .optimizer = plan::Optimizer::sgd,
        .expert_parallel = 2},
       {.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .replicas = 2, .expert_parallel = 2}};
-  for (const Cut& cut : cuts) {
+  for (const CutSetting& cut : cuts) {
     CAPTURE(cut.schedule);
     CAPTURE(cut.replicas);
     CAPTURE(cut.expert_parallel);

@@ -22,15 +22,15 @@ class FakeWorker : public Worker {
              std::size_t gradients)
       : program_(program), graph_(graph), device_(device), gradients_(gradients) {}
 
-  std::function<void(const Instruction&)> work = [](const Instruction&) {};
+  std::function<void(const DeviceInstruction&)> work = [](const DeviceInstruction&) {};
   std::int64_t workspace = 7, first_workspace = 0;      ///< of a forward; of micro-batch 0 in addition
   int wrong = 0;                                        ///< messages that were not what they should be
   std::map<core::StageId, std::vector<double>> summed;  ///< what the last step found
   int steps = 0;
-  Peers* peers = nullptr;  ///< those of its group, if any
+  GroupPeers* peers = nullptr;  ///< those of its group, if any
 
-  void join(Peers& group) override { peers = &group; }
-  void run(const Instruction& instruction) override {
+  void join(GroupPeers& group) override { peers = &group; }
+  void run(const DeviceInstruction& instruction) override {
     using schedule::ActionKind;
     for (const MessageId id : instruction.receives)
       if (program_.messages[static_cast<std::size_t>(id)].bytes.value() > 0) wrong += !take(id);
@@ -45,20 +45,20 @@ class FakeWorker : public Worker {
     if (plan::total(most) > plan::total(memory_.at_peak)) memory_.at_peak = most;
     if (instruction.kind != ActionKind::step) return;
     ++steps;
-    for (const Region& region : grads_[instruction.stage])
+    for (const BufferRegion& region : grads_[instruction.stage])
       summed[instruction.stage] = kernels::read_values(*backend_, *region.buffer);
   }
 
-  std::vector<Region> incoming(const Message& message) override {
+  std::vector<BufferRegion> incoming(const DeviceMessage& message) override {
     auto regions = tensors(message, -1);
     const std::lock_guard lock(mutex_);
     core::require(arrived_.emplace(id_of(message), regions).second, "a message is opened once");
     return regions;
   }
-  std::vector<Region> outgoing(const Message& message) override {
+  std::vector<BufferRegion> outgoing(const DeviceMessage& message) override {
     return tensors(message, static_cast<double>(id_of(message)));
   }
-  std::vector<Region> gradients(core::StageId stage) override {
+  std::vector<BufferRegion> gradients(core::StageId stage) override {
     std::vector<double> values(gradients_);
     for (std::size_t i = 0; i < gradients_; ++i)
       values[i] = 1.0 / static_cast<double>(stage.index() + device_ + i + 1);
@@ -67,20 +67,20 @@ class FakeWorker : public Worker {
     kernels::write_values(*backend_, *buffer, values);
     return grads_[stage] = {{buffer, core::Bytes(0), buffer->bytes()}};
   }
-  std::vector<Region> shared_gradients(core::StageId stage, const std::vector<core::OpId>&) override {
+  std::vector<BufferRegion> shared_gradients(core::StageId stage, const std::vector<core::OpId>&) override {
     return gradients(stage);
   }
   kernels::Backend& backend() override { return *backend_; }
-  Memory memory() const override { return memory_; }
+  WorkerMemory memory() const override { return memory_; }
 
  private:
-  MessageId id_of(const Message& message) const {
+  MessageId id_of(const DeviceMessage& message) const {
     return static_cast<MessageId>(&message - program_.messages.data());
   }
 
   /// The second half of a buffer for each tensor.
-  std::vector<Region> tensors(const Message& message, double value) {
-    std::vector<Region> out;
+  std::vector<BufferRegion> tensors(const DeviceMessage& message, double value) {
+    std::vector<BufferRegion> out;
     for (const core::OpId op : message.tensors) {
       const core::Bytes bytes = graph_.op(op).output_bytes * message.samples.count;
       std::shared_ptr<kernels::Buffer> buffer = backend_->allocate(kernels::Element::fp32, bytes.value() / 2);
@@ -96,7 +96,7 @@ class FakeWorker : public Worker {
     const auto found = arrived_.extract(id);
     if (found.empty()) return false;
     bool right = true;
-    for (const Region& region : found.mapped()) {
+    for (const BufferRegion& region : found.mapped()) {
       const auto values = kernels::read_values(*backend_, *region.buffer);
       for (std::size_t i = values.size() / 2; i < values.size(); ++i) right = right && values[i] == id;
     }
@@ -108,14 +108,14 @@ class FakeWorker : public Worker {
   const std::size_t device_, gradients_;
   std::unique_ptr<kernels::Backend> backend_ = kernels::open_device("host", 1);
   std::mutex mutex_;
-  std::map<MessageId, std::vector<Region>> arrived_;
-  std::map<core::StageId, std::vector<Region>> grads_;
-  Memory memory_;
+  std::map<MessageId, std::vector<BufferRegion>> arrived_;
+  std::map<core::StageId, std::vector<BufferRegion>> grads_;
+  WorkerMemory memory_;
 };
 
 /// One per device.
-struct Fakes {
-  Fakes(const DevicePrograms& program, const graph::OpGraph& graph, std::size_t gradients = 10) {
+struct FakeWorkers {
+  FakeWorkers(const DevicePrograms& program, const graph::OpGraph& graph, std::size_t gradients = 10) {
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
       list.push_back(std::make_unique<FakeWorker>(program, graph, d, gradients));
       workers.push_back(list.back().get());

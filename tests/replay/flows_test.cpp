@@ -13,12 +13,12 @@ using namespace penstock;
 using core::Bytes;
 using core::DeviceId;
 using core::Seconds;
-using replay::Flows;
+using replay::MessageFlows;
 
 namespace {
 
 /// Goes on from end to end: (who, when).
-std::vector<std::pair<std::size_t, double>> ends(Flows& flows) {
+std::vector<std::pair<std::size_t, double>> ends(MessageFlows& flows) {
   std::vector<std::pair<std::size_t, double>> out;
   while (const auto next = flows.next())
     for (const std::size_t id : flows.advance(*next)) out.emplace_back(id, next->value());
@@ -44,7 +44,7 @@ cluster::Cluster two_nodes(double latency) {
 TEST_CASE("a message without others takes its latency and its bytes over the bandwidth") {
   // Two cables of 0.5 s each and 100 B/s: 1 s, then 300 B in 3 s.
   const auto cluster = support::tiny_cluster(2, 1, 100, 0.5);
-  Flows flows(cluster);
+  MessageFlows flows(cluster);
   CHECK_FALSE(flows.next());
   flows.start(7, DeviceId(0), DeviceId(1), Bytes(300), Seconds(2));
   CHECK(flows.advance(Seconds(5.99)).empty());
@@ -58,7 +58,7 @@ TEST_CASE("messages share a cable, and what one leaves goes to the other") {
   // until 2 s, when 0 has ended; 1 has 200 B left, 2 s. Message 2, 50 B, enters where 1 does: it has 50 B/s,
   // 1 s.
   const auto cluster = support::tiny_cluster(4, 1, 100);
-  Flows flows(cluster);
+  MessageFlows flows(cluster);
   flows.start(0, DeviceId(0), DeviceId(1), Bytes(100), Seconds(0));
   flows.start(1, DeviceId(0), DeviceId(2), Bytes(300), Seconds(0));
   flows.start(2, DeviceId(3), DeviceId(2), Bytes(50), Seconds(0));
@@ -84,14 +84,14 @@ TEST_CASE("random messages over two nodes end at the times of the slow twin") {
       const int from = random.between(0, 3), to = (from + random.between(1, 3)) % 4;
       pairs.emplace_back(static_cast<std::size_t>(from), static_cast<std::size_t>(to));
       const auto route = cluster.route(pairs.back().first, pairs.back().second);
-      support::Flow flow;
+      support::TimedFlow flow;
       flow.route.assign(route.links.begin(), route.links.end());
       flow.start = random.between(0, 20) * std::int64_t{200'000'000'000};
       flow.latency = core::to_picoseconds(route.latency).value();
       flow.bytes = random.between(1, 400);
       set.flows.push_back(flow);
     }
-    Flows flows(cluster);
+    MessageFlows flows(cluster);
     std::vector<double> ended(pairs.size(), -1);
     const auto go_on = [&](double until) {
       for (auto next = flows.next(); next && next->value() <= until; next = flows.next())

@@ -16,9 +16,9 @@
 using namespace penstock;
 using core::OpId;
 using replay::test::check_training;
-using replay::test::Cut;
 using replay::test::cut_model;
 using replay::test::CutModel;
+using replay::test::CutSetting;
 using replay::test::random_training;
 using replay::test::Weights;
 
@@ -56,13 +56,13 @@ Weights unfrozen(const graph::OpGraph& all, const graph::OpGraph& graph, const r
 
 TEST_CASE(
     "models with frozen layers in stages, replicated, divided, recomputed, with split backward passes") {
-  const std::vector<Cut> cuts = {
+  const std::vector<CutSetting> cuts = {
       {.rank = {0}},
       {.rank = {0, 1}, .replicas = 2, .recompute = plan::kRecomputeLayers},
       {.schedule = "gpipe", .rank = {0, 1}, .tensor_parallel = 2, .recompute = plan::kRecomputeStage},
       {.schedule = "zb_h1", .rank = {0, 1, 2}, .micro_batch = 1, .tensor_parallel = 2},
       {.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .micro_batch = 1}};
-  for (const Cut& cut : cuts) {
+  for (const CutSetting& cut : cuts) {
     CAPTURE(cut.schedule);
     check_training(cut_model(towers(), cut), {cut.mini_batch, 1e-4});
   }

@@ -20,12 +20,12 @@
 using namespace penstock;
 using core::DeviceId;
 using core::Seconds;
-using replay::test::Cut;
 using replay::test::CutModel;
+using replay::test::CutSetting;
 
 namespace {
 
-CutModel small_gpt(const Cut& cut) {
+CutModel small_gpt(const CutSetting& cut) {
   return replay::test::cut_model(models::build("gpt", {{"vocabulary", "13"},
                                                        {"layers", "1"},
                                                        {"hidden", "8"},
@@ -36,7 +36,7 @@ CutModel small_gpt(const Cut& cut) {
 }
 
 /// A dense layer and a mixture in each of two stages.
-CutModel small_mixture(const Cut& cut) {
+CutModel small_mixture(const CutSetting& cut) {
   models::Layers net("mixture");
   auto x = net.input("x", {4, 6});
   for (const std::string layer : {"layer0", "layer1"}) {
@@ -47,43 +47,50 @@ CutModel small_mixture(const Cut& cut) {
   return replay::test::cut_model(net.build(), cut);
 }
 
-CutModel small_model(const Cut& cut) {
+CutModel small_model(const CutSetting& cut) {
   return cut.expert_parallel > 1 ? small_mixture(cut) : small_gpt(cut);
 }
 
 /// A worker with exchangeable behaviour.
-class Wilful : public replay::Worker {
+class WilfulWorker : public replay::Worker {
  public:
-  explicit Wilful(std::unique_ptr<replay::DeviceWorker> worker) : worker_(std::move(worker)) {}
-  std::function<bool(const replay::Instruction&)> instead = [](const auto&) { return false; };
+  explicit WilfulWorker(std::unique_ptr<replay::DeviceWorker> worker) : worker_(std::move(worker)) {}
+  std::function<bool(const replay::DeviceInstruction&)> instead = [](const auto&) { return false; };
 
-  void join(replay::Peers& peers) override { worker_->join(peers); }
-  void run(const replay::Instruction& i) override {
+  void join(replay::GroupPeers& peers) override { worker_->join(peers); }
+  void run(const replay::DeviceInstruction& i) override {
     if (!instead(i)) worker_->run(i);
   }
-  std::vector<replay::Region> incoming(const replay::Message& m) override { return worker_->incoming(m); }
-  std::vector<replay::Region> outgoing(const replay::Message& m) override { return worker_->outgoing(m); }
-  std::vector<replay::Region> gradients(core::StageId stage) override { return worker_->gradients(stage); }
-  std::vector<replay::Region> shared_gradients(core::StageId stage,
-                                               const std::vector<core::OpId>& owners) override {
+  std::vector<replay::BufferRegion> incoming(const replay::DeviceMessage& m) override {
+    return worker_->incoming(m);
+  }
+  std::vector<replay::BufferRegion> outgoing(const replay::DeviceMessage& m) override {
+    return worker_->outgoing(m);
+  }
+  std::vector<replay::BufferRegion> gradients(core::StageId stage) override {
+    return worker_->gradients(stage);
+  }
+  std::vector<replay::BufferRegion> shared_gradients(core::StageId stage,
+                                                     const std::vector<core::OpId>& owners) override {
     return worker_->shared_gradients(stage, owners);
   }
   kernels::Backend& backend() override { return worker_->backend(); }
   std::vector<double> losses() const override { return worker_->losses(); }
-  Memory memory() const override { return worker_->memory(); }
+  WorkerMemory memory() const override { return worker_->memory(); }
   replay::DeviceWorker& worker() { return *worker_; }
 
  private:
   std::unique_ptr<replay::DeviceWorker> worker_;
 };
 
-struct Team {
-  explicit Team(const CutModel& model) : program(replay::lower(model.graph, {model.graph, model.plan})) {
+struct WilfulTeam {
+  explicit WilfulTeam(const CutModel& model)
+      : program(replay::lower(model.graph, {model.graph, model.plan})) {
     replay::TrainingSetup setup;
     setup.losses = true;
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
       backends.push_back(kernels::open_device("host", 1));
-      owned.push_back(std::make_unique<Wilful>(
+      owned.push_back(std::make_unique<WilfulWorker>(
           make_worker(*backends.back(), model.problem(), model.plan, DeviceId(d), program, setup)));
       workers.push_back(owned.back().get());
     }
@@ -99,7 +106,7 @@ struct Team {
   }
   replay::DevicePrograms program;
   std::vector<std::unique_ptr<kernels::Backend>> backends;
-  std::vector<std::unique_ptr<Wilful>> owned;
+  std::vector<std::unique_ptr<WilfulWorker>> owned;
   std::vector<replay::Worker*> workers;
 };
 
@@ -112,13 +119,14 @@ replay::ReplayOptions once() {
   return options;
 }
 
-const replay::Interval& record_at(const replay::Records& records, std::size_t device, std::size_t position) {
+const replay::TimeInterval& record_at(const replay::ReplayRecords& records, std::size_t device,
+                                      std::size_t position) {
   return records.iterations.front().instructions[device][position];
 }
 
-std::string failure(Team& team, const CutModel& model, replay::Manner manner) {
+std::string failure(WilfulTeam& team, const CutModel& model, replay::ReplayManner manner) {
   try {
-    if (manner == replay::Manner::concurrent)
+    if (manner == replay::ReplayManner::concurrent)
       run_concurrent(team.program, model.problem(), model.plan, team.workers, once(), {});
     else
       run_sequential(team.program, model.problem(), model.plan, team.workers, once());
@@ -136,7 +144,7 @@ TEST_CASE("strips of one tensor have in common what both have") {
     const auto shard = [&](std::int64_t all) {
       std::int64_t rows = random.between(1, 4);
       while (all % rows != 0) --rows;
-      replay::Shard out{rows, all / rows};
+      replay::TensorShard out{rows, all / rows};
       for (int at = 0, spans = random.between(1, 3); spans > 0; --spans) {
         const int begin = random.between(at, static_cast<int>(out.width));
         at = random.between(begin, static_cast<int>(out.width));
@@ -144,8 +152,8 @@ TEST_CASE("strips of one tensor have in common what both have") {
       }
       return out;
     };
-    const replay::Shard a = shard(24), b = shard(24);
-    const auto places = [](const replay::Shard& s) {  // by number of the tensor; -1: not here
+    const replay::TensorShard a = shard(24), b = shard(24);
+    const auto places = [](const replay::TensorShard& s) {  // by number of the tensor; -1: not here
       std::vector<std::int64_t> out(24, -1);
       std::int64_t next = 0;
       for (std::int64_t row = 0; row < s.rows; ++row)
@@ -170,7 +178,7 @@ TEST_CASE("strips of one tensor have in common what both have") {
 //   member 0: 1, waits until 3, collective until 8, ends at 10; member 1: 3, collective until 8, ends at 9.
 TEST_CASE("in a relay a collective begins when the last one comes") {
   double time = 0;
-  replay::Relay relay(2, [&] { return Seconds(time); });
+  replay::TaskRelay relay(2, [&] { return Seconds(time); });
   std::vector<double> seen;
   const auto task = [&](std::size_t member, double before, double after) {
     return [&relay, &time, &seen, member, before, after] {
@@ -193,26 +201,28 @@ TEST_CASE("in a relay a collective begins when the last one comes") {
 
 // Where kernels take no time, what is left of a pass are its collectives: those of the cost model.
 TEST_CASE("passes of a group have the collectives that the simulator counts") {
-  for (const Cut& cut :
-       {Cut{.rank = {0, 1}, .tensor_parallel = 2}, Cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2},
-        Cut{.rank = {0, 1}, .context_parallel = 2, .exchange = plan::ContextExchange::all_gather},
-        Cut{.rank = {0, 1}, .replicas = 2, .context_parallel = 2, .exchange = plan::ContextExchange::ulysses},
-        Cut{.rank = {0, 1}, .replicas = 2, .expert_parallel = 2},
-        Cut{.rank = {0, 1}, .replicas = 2, .context_parallel = 2, .expert_parallel = 4}}) {
+  for (const CutSetting& cut :
+       {CutSetting{.rank = {0, 1}, .tensor_parallel = 2},
+        CutSetting{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2},
+        CutSetting{.rank = {0, 1}, .context_parallel = 2, .exchange = plan::ContextExchange::all_gather},
+        CutSetting{
+            .rank = {0, 1}, .replicas = 2, .context_parallel = 2, .exchange = plan::ContextExchange::ulysses},
+        CutSetting{.rank = {0, 1}, .replicas = 2, .expert_parallel = 2},
+        CutSetting{.rank = {0, 1}, .replicas = 2, .context_parallel = 2, .expert_parallel = 4}}) {
     const CutModel model = small_model(cut);
     CAPTURE(cut.context_parallel);
     CAPTURE(cut.expert_parallel);
-    Team team(model);
+    WilfulTeam team(model);
     const auto records = run_sequential(team.program, model.problem(), model.plan, team.workers, once(),
                                         [] { return Seconds(0); });
     for (std::size_t d = 0; d < team.program.devices.size(); ++d)
       for (std::size_t p = 0; p < team.program.devices[d].size(); ++p) {
-        const replay::Instruction& i = team.program.devices[d][p];
+        const replay::DeviceInstruction& i = team.program.devices[d][p];
         if (i.micro_batch < 0) continue;
         const plan::Stage& stage = model.plan.stages[i.stage.index()];
         const auto told =
             cost::stage_time(model.problem(), stage, stage.operators, 0, i.samples.count).collectives;
-        const replay::Interval& when = record_at(records, d, p);
+        const replay::TimeInterval& when = record_at(records, d, p);
         const bool forward = i.kind == schedule::ActionKind::forward;
         CHECK((when.end - when.start).value() ==
               support::near((forward ? told.forward : told.backward()).value(), 1e-9));
@@ -224,16 +234,16 @@ TEST_CASE("passes of a group have the collectives that the simulator counts") {
 }
 
 TEST_CASE("groups side by side and taking turns: the same weights, bit by bit, and the loss of one device") {
-  for (const Cut& cut :
-       {Cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2},
-        Cut{.rank = {0, 1}, .replicas = 2, .context_parallel = 2},
-        Cut{.rank = {0, 1}, .context_parallel = 2, .exchange = plan::ContextExchange::ulysses},
-        Cut{.rank = {0, 1}, .context_parallel = 4, .exchange = plan::ContextExchange::ring},
-        Cut{.rank = {0, 1}, .replicas = 2, .expert_parallel = 2},
-        Cut{.rank = {0}, .micro_batch = 4, .replicas = 4, .expert_parallel = 2}}) {
+  for (const CutSetting& cut :
+       {CutSetting{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2},
+        CutSetting{.rank = {0, 1}, .replicas = 2, .context_parallel = 2},
+        CutSetting{.rank = {0, 1}, .context_parallel = 2, .exchange = plan::ContextExchange::ulysses},
+        CutSetting{.rank = {0, 1}, .context_parallel = 4, .exchange = plan::ContextExchange::ring},
+        CutSetting{.rank = {0, 1}, .replicas = 2, .expert_parallel = 2},
+        CutSetting{.rank = {0}, .micro_batch = 4, .replicas = 4, .expert_parallel = 2}}) {
     const CutModel model = small_model(cut),
                    alone = cut.expert_parallel > 1 ? small_mixture({.rank = {0}}) : small_gpt({.rank = {0}});
-    Team together(model), in_turn(model), one(alone);
+    WilfulTeam together(model), in_turn(model), one(alone);
     run_sequential(one.program, alone.problem(), alone.plan, one.workers, once());
     const auto records =
         run_concurrent(together.program, model.problem(), model.plan, together.workers, once(), {});
@@ -249,7 +259,7 @@ TEST_CASE("groups side by side and taking turns: the same weights, bit by bit, a
 TEST_CASE("side by side a throttled collective takes its time") {
   CutModel model = small_gpt({.rank = {0}, .mini_batch = 2, .tensor_parallel = 2});
   model.cluster = support::tiny_cluster(2, std::int64_t{1} << 40, 1e5);  // 100 kB/s
-  Team team(model);
+  WilfulTeam team(model);
   auto options = once();
   options.throttle = true;
   const auto records = run_concurrent(team.program, model.problem(), model.plan, team.workers, options, {});
@@ -263,18 +273,18 @@ TEST_CASE("side by side a throttled collective takes its time") {
 
 TEST_CASE("a failure in one device of a group ends the others, and names the device") {
   const CutModel model = small_gpt({.rank = {0, 1}, .tensor_parallel = 2});
-  for (const auto manner : {replay::Manner::concurrent, replay::Manner::sequential}) {
-    Team team(model);
-    team.owned[3]->instead = [](const replay::Instruction& i) -> bool {
+  for (const auto manner : {replay::ReplayManner::concurrent, replay::ReplayManner::sequential}) {
+    WilfulTeam team(model);
+    team.owned[3]->instead = [](const replay::DeviceInstruction& i) -> bool {
       if (i.kind == schedule::ActionKind::backward) throw core::BadInput("broken");
       return false;
     };
     CHECK(failure(team, model, manner) == "device 3, backward of micro-batch 0 on stage 1: broken");
   }
   const CutModel lonely = small_gpt({.rank = {0}, .tensor_parallel = 2});
-  Team team(lonely);
-  team.owned[1]->instead = [](const replay::Instruction&) { return true; };  // never comes
-  CHECK(failure(team, lonely, replay::Manner::concurrent).find("nothing has moved for 0.3 s") !=
+  WilfulTeam team(lonely);
+  team.owned[1]->instead = [](const replay::DeviceInstruction&) { return true; };  // never comes
+  CHECK(failure(team, lonely, replay::ReplayManner::concurrent).find("nothing has moved for 0.3 s") !=
         std::string::npos);
 }
 
@@ -282,7 +292,7 @@ TEST_CASE("a device of a group holds its part of the weights") {
   const CutModel model = replay::test::cut_model(
       models::build("transformer", {{"layers", "2"}, {"hidden", "8"}, {"heads", "4"}, {"sequence", "3"}}),
       {.rank = {0, 1}, .tensor_parallel = 4});
-  Team team(model);
+  WilfulTeam team(model);
   for (std::size_t d = 0; d < 8; ++d) {
     const auto memory = team.workers[d]->memory().now;
     CHECK(plan::at(memory, plan::MemoryKind::weights) ==

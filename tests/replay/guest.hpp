@@ -10,9 +10,9 @@
 
 namespace penstock::replay::test {
 
-class Guest final : public kernels::Backend {
+class GuestDevice final : public kernels::Backend {
  public:
-  explicit Guest(std::string place) : place_(std::move(place)) {}
+  explicit GuestDevice(std::string place) : place_(std::move(place)) {}
   int reads = 0;  ///< and writes: how often bytes went by way of the host
   std::atomic<int> copies = 0, additions = 0;
   bool has_library = false;
@@ -47,8 +47,8 @@ class Guest final : public kernels::Backend {
                                                kernels::Precision precision) override {
     return host_->make_kernel(op, samples, precision);
   }
-  std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule& rule, std::int64_t count,
-                                               kernels::Precision precision) override {
+  std::unique_ptr<kernels::OptimizerStep> make_update(const kernels::UpdateRule& rule, std::int64_t count,
+                                                      kernels::Precision precision) override {
     return host_->make_update(rule, count, precision);
   }
 
@@ -56,7 +56,7 @@ class Guest final : public kernels::Backend {
                                                     const kernels::Invitation& invitation) override;
   kernels::Invitation invite() override { return distant.invite ? distant.invite() : kernels::Invitation(); }
   /// Functions of a library that reaches other processes.
-  struct Distant {
+  struct DistantFunctions {
     kernels::Invitation (*invite)() = nullptr;
     std::unique_ptr<kernels::Collectives> (*join)(const std::vector<kernels::Backend*>&,
                                                   const kernels::Invitation&) = nullptr;
@@ -71,7 +71,9 @@ class Guest final : public kernels::Backend {
 class GuestLibrary final : public kernels::Collectives {
  public:
   explicit GuestLibrary(const std::vector<kernels::Backend*>& ranks)
-      : first_(dynamic_cast<Guest&>(*ranks.front())), values_(ranks.size()), group_(std::ssize(ranks)) {}
+      : first_(dynamic_cast<GuestDevice&>(*ranks.front())),
+        values_(ranks.size()),
+        group_(std::ssize(ranks)) {}
   void all_reduce(std::size_t rank, kernels::Buffer& values, kernels::Stream& stream) override {
     values_[rank] = &values;
     group_.arrive_and_wait();
@@ -92,13 +94,13 @@ class GuestLibrary final : public kernels::Collectives {
   void abort() override {}
 
  private:
-  Guest& first_;
+  GuestDevice& first_;
   std::vector<kernels::Buffer*> values_;
   std::barrier<> group_;
 };
 
-inline std::unique_ptr<kernels::Collectives> Guest::collectives(const std::vector<kernels::Backend*>& ranks,
-                                                                const kernels::Invitation& invitation) {
+inline std::unique_ptr<kernels::Collectives> GuestDevice::collectives(
+    const std::vector<kernels::Backend*>& ranks, const kernels::Invitation& invitation) {
   if (!invitation.empty()) return distant.join(ranks, invitation);
   if (!has_library) return nullptr;
   ++libraries;

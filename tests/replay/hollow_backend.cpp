@@ -26,7 +26,7 @@ class HollowBuffer : public Buffer {
 class HollowKernel : public kernels::Kernel {
  public:
   explicit HollowKernel(std::unique_ptr<kernels::Kernel> real) : real_(std::move(real)) {}
-  const kernels::Slots& slots() const override { return real_->slots(); }
+  const kernels::KernelSlots& slots() const override { return real_->slots(); }
   bool has(Pass pass) const override { return real_->has(pass); }
   void run(Pass, const kernels::Operands&, Stream&) override {}
   std::string algorithm(Pass pass) const override { return real_->algorithm(pass); }
@@ -36,14 +36,14 @@ class HollowKernel : public kernels::Kernel {
   std::unique_ptr<kernels::Kernel> real_;
 };
 
-class HollowUpdate : public kernels::Update {
+class HollowUpdate : public kernels::OptimizerStep {
  public:
-  explicit HollowUpdate(std::unique_ptr<kernels::Update> real) : real_(std::move(real)) {}
+  explicit HollowUpdate(std::unique_ptr<kernels::OptimizerStep> real) : real_(std::move(real)) {}
   const std::vector<kernels::Slot>& state() const override { return real_->state(); }
   void run(Buffer&, const Buffer&, const Buffer&, std::span<Buffer* const>, std::int64_t, Stream&) override {}
 
  private:
-  std::unique_ptr<kernels::Update> real_;
+  std::unique_ptr<kernels::OptimizerStep> real_;
 };
 
 class HollowBackend : public kernels::Backend {
@@ -65,8 +65,8 @@ class HollowBackend : public kernels::Backend {
                                                Precision precision) override {
     return std::make_unique<HollowKernel>(host_.make_kernel(op, samples, precision));
   }
-  std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule& rule, std::int64_t count,
-                                               Precision precision) override {
+  std::unique_ptr<kernels::OptimizerStep> make_update(const kernels::UpdateRule& rule, std::int64_t count,
+                                                      Precision precision) override {
     return std::make_unique<HollowUpdate>(host_.make_update(rule, count, precision));
   }
 

@@ -47,7 +47,7 @@ planners::OwnOptions replayed() {
 /// Eight samples; every pass of an operator takes 0.2 ms and 1 ms per sample.
 CutModel problem_of(const std::string& model, std::size_t devices, std::int64_t memory) {
   graph::OpGraph graph = models::build(model, kModels.at(model));
-  support::LaunchCosts costs(std::vector<support::LaunchCosts::Pass>(graph.size(), {2e-4, 1e-3}));
+  support::LaunchCosts costs(std::vector<support::LaunchCosts::PassTime>(graph.size(), {2e-4, 1e-3}));
   CutModel out{std::move(graph), support::tiny_cluster(devices, memory, 1e7, 1e-5), std::move(costs), {}};
   out.plan.training = {8, plan::Optimizer::momentum, {}};
   return out;
@@ -71,7 +71,7 @@ std::optional<CutModel> found(CutModel in, const char* largest_group) {
   return in;
 }
 
-struct Kinds {
+struct PlanKinds {
   int divided = 0, shared_devices = 0, recomputed = 0;
   std::set<std::string> schedules{};
 
@@ -86,7 +86,7 @@ struct Kinds {
 };
 
 /// With ample memory, and with less than the plan takes that it then finds.
-void check(const std::string& model, std::size_t devices, const char* largest_group, Kinds& kinds) {
+void check(const std::string& model, std::size_t devices, const char* largest_group, PlanKinds& kinds) {
   CAPTURE(model);
   CAPTURE(devices);
   CAPTURE(largest_group);
@@ -106,7 +106,7 @@ void check(const std::string& model, std::size_t devices, const char* largest_gr
 }  // namespace
 
 TEST_CASE("plans of joint train as one device does: divided, several stages on a device, recomputed") {
-  Kinds kinds;
+  PlanKinds kinds;
   for (const auto& [model, parameters] : kModels)
     for (const std::size_t devices : {2, 4})
       for (const char* largest_group : {"0", "1"})

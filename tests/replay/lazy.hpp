@@ -20,25 +20,26 @@ class LazyDevices {
     for (const auto& line : lines_) line->tasks.clear();
   }
 
-  struct Line;
-  struct Moment {
-    std::shared_ptr<Line> line;
+  struct TaskLine;
+  struct LinePosition {
+    std::shared_ptr<TaskLine> line;
     std::size_t position = 0;  ///< tasks before it
   };
-  struct Task {
+  struct LazyTask {
     std::function<void()> work;  ///< null: it only waits
-    std::optional<Moment> after{};
+    std::optional<LinePosition> after{};
   };
-  struct Line {
-    std::vector<Task> tasks{};
+  struct TaskLine {
+    std::vector<LazyTask> tasks{};
     std::size_t done = 0;
   };
 
-  std::shared_ptr<Line> line() { return lines_.emplace_back(std::make_shared<Line>()); }
+  std::shared_ptr<TaskLine> line() { return lines_.emplace_back(std::make_shared<TaskLine>()); }
   void run() {
-    for (std::vector<Line*> ready = free(); !ready.empty(); ready = free()) {
-      Line& line = *ready[static_cast<std::size_t>(random_.between(0, static_cast<int>(ready.size()) - 1))];
-      const Task& task = line.tasks[line.done];
+    for (std::vector<TaskLine*> ready = free(); !ready.empty(); ready = free()) {
+      TaskLine& line =
+          *ready[static_cast<std::size_t>(random_.between(0, static_cast<int>(ready.size()) - 1))];
+      const LazyTask& task = line.tasks[line.done];
       if (task.work) task.work();
       ++line.done;
     }
@@ -46,8 +47,8 @@ class LazyDevices {
   }
 
  private:
-  std::vector<Line*> free() const {
-    std::vector<Line*> out;
+  std::vector<TaskLine*> free() const {
+    std::vector<TaskLine*> out;
     for (const auto& line : lines_) {
       if (line->done == line->tasks.size()) continue;
       const auto& after = line->tasks[line->done].after;
@@ -57,14 +58,14 @@ class LazyDevices {
   }
 
   core::Random random_;
-  std::vector<std::shared_ptr<Line>> lines_;
+  std::vector<std::shared_ptr<TaskLine>> lines_;
 };
 
 struct LazyEvent final : kernels::Event {
-  explicit LazyEvent(LazyDevices::Moment when) : moment(std::move(when)) {}
+  explicit LazyEvent(LazyDevices::LinePosition when) : moment(std::move(when)) {}
   core::Seconds since(const kernels::Event&) const override { return core::Seconds(1); }
   bool reached() const override { return true; }
-  LazyDevices::Moment moment;
+  LazyDevices::LinePosition moment;
 };
 
 class LazyStream final : public kernels::Stream {
@@ -72,7 +73,7 @@ class LazyStream final : public kernels::Stream {
   explicit LazyStream(LazyDevices& devices) : devices_(devices), line_(devices.line()) {}
   void add(std::function<void()> work) { line_->tasks.push_back({std::move(work)}); }
   std::unique_ptr<kernels::Event> record_event() override {
-    return std::make_unique<LazyEvent>(LazyDevices::Moment{line_, line_->tasks.size()});
+    return std::make_unique<LazyEvent>(LazyDevices::LinePosition{line_, line_->tasks.size()});
   }
   void wait(const kernels::Event& event) override {
     line_->tasks.push_back({nullptr, dynamic_cast<const LazyEvent&>(event).moment});
@@ -87,12 +88,12 @@ class LazyStream final : public kernels::Stream {
 
  private:
   LazyDevices& devices_;
-  std::shared_ptr<LazyDevices::Line> line_;
+  std::shared_ptr<LazyDevices::TaskLine> line_;
 };
 
-class Lazy final : public kernels::Backend {
+class LazyDevice final : public kernels::Backend {
  public:
-  Lazy(LazyDevices& devices, std::size_t number) : devices_(devices), number_(number) {}
+  LazyDevice(LazyDevices& devices, std::size_t number) : devices_(devices), number_(number) {}
 
   std::string name() const override { return "lazy"; }
   std::string place() const override { return "lazy " + std::to_string(number_); }
@@ -117,13 +118,13 @@ class Lazy final : public kernels::Backend {
                                                kernels::Precision precision) override {
     return std::make_unique<LazyKernel>(host_->make_kernel(op, samples, precision), *now_);
   }
-  std::unique_ptr<kernels::Update> make_update(const kernels::UpdateRule& rule, std::int64_t count,
-                                               kernels::Precision precision) override {
+  std::unique_ptr<kernels::OptimizerStep> make_update(const kernels::UpdateRule& rule, std::int64_t count,
+                                                      kernels::Precision precision) override {
     return std::make_unique<LazyUpdate>(host_->make_update(rule, count, precision), *now_);
   }
 
  private:
-  static Slice whole(const kernels::Buffer& buffer) {
+  static BufferSlice whole(const kernels::Buffer& buffer) {
     return {buffer.element(), buffer.count(), buffer.data()};
   }
   static void later(kernels::Stream& stream, std::function<void()> work) {
@@ -133,7 +134,7 @@ class Lazy final : public kernels::Backend {
   struct LazyKernel final : kernels::Kernel {
     LazyKernel(std::unique_ptr<kernels::Kernel> eager, kernels::Stream& stream)
         : inner(std::move(eager)), now(stream) {}
-    const kernels::Slots& slots() const override { return inner->slots(); }
+    const kernels::KernelSlots& slots() const override { return inner->slots(); }
     bool has(graph::Pass pass) const override { return inner->has(pass); }
     void run(graph::Pass pass, const kernels::Operands& operands, kernels::Stream& stream) override {
       later(stream, [this, pass, operands] { inner->run(pass, operands, now); });
@@ -144,8 +145,8 @@ class Lazy final : public kernels::Backend {
     kernels::Stream& now;
   };
 
-  struct LazyUpdate final : kernels::Update {
-    LazyUpdate(std::unique_ptr<kernels::Update> eager, kernels::Stream& stream)
+  struct LazyUpdate final : kernels::OptimizerStep {
+    LazyUpdate(std::unique_ptr<kernels::OptimizerStep> eager, kernels::Stream& stream)
         : inner(std::move(eager)), now(stream) {}
     const std::vector<kernels::Slot>& state() const override { return inner->state(); }
     void run(kernels::Buffer& parameters, const kernels::Buffer& before, const kernels::Buffer& gradient,
@@ -153,7 +154,7 @@ class Lazy final : public kernels::Backend {
       later(stream, [this, &parameters, &before, &gradient, state = std::vector(state.begin(), state.end()),
                      step] { inner->run(parameters, before, gradient, state, step, now); });
     }
-    std::unique_ptr<kernels::Update> inner;
+    std::unique_ptr<kernels::OptimizerStep> inner;
     kernels::Stream& now;
   };
 

@@ -26,8 +26,8 @@
 #include "support/skip.hpp"
 
 using namespace penstock;
-using replay::test::Cut;
 using replay::test::CutModel;
+using replay::test::CutSetting;
 
 namespace {
 
@@ -46,12 +46,12 @@ std::unique_ptr<kernels::Backend> host(std::size_t) {
   return kernels::open_device("host", 1);
 }
 std::unique_ptr<kernels::Backend> guest(std::size_t device) {
-  return std::make_unique<replay::test::Guest>("guest " + std::to_string(device));
+  return std::make_unique<replay::test::GuestDevice>("guest " + std::to_string(device));
 }
 
 /// A worker for every device, with a backend of its own.
-struct Team {
-  Team(const CutModel& model, const replay::DevicePrograms& program, const Open& open = host)
+struct MannerTeam {
+  MannerTeam(const CutModel& model, const replay::DevicePrograms& program, const Open& open = host)
       : plan(model.plan) {
     replay::TrainingSetup setup;
     setup.rule.rate = 1e-3f;
@@ -89,9 +89,10 @@ replay::ReplayOptions two_iterations() {
 /// The error of `run` for devices opened like this; empty if it runs.
 std::string refusal(const CutModel& model, const Open& open) {
   const auto program = replay::lower(model.graph, {model.graph, model.plan});
-  Team team(model, program, open);
+  MannerTeam team(model, program, open);
   try {
-    run(program, model.problem(), model.plan, team.workers, replay::Manner::concurrent, two_iterations());
+    run(program, model.problem(), model.plan, team.workers, replay::ReplayManner::concurrent,
+        two_iterations());
   } catch (const core::BadInput& e) {
     return e.what();
   }
@@ -118,7 +119,7 @@ TEST_CASE("how a program is run does not show in the weights, and its trace has 
                                                                      .micro_batch = 2,
                                                                      .replicas = replicas});
       const auto program = replay::lower(model.graph, {model.graph, model.plan});
-      Team together(model, program), alone(model, program);
+      MannerTeam together(model, program), alone(model, program);
       const auto options = two_iterations();
       const auto side_by_side = run_concurrent(program, model.problem(), model.plan, together.workers,
                                                options, replay::allowed_cores());
@@ -138,7 +139,7 @@ TEST_CASE("a cross entropy and its gradient are written over the logits, as the 
   const CutModel model =
       replay::test::cut_model(net.build(), {.rank = {0}, .mini_batch = 4, .micro_batch = 2});
   const auto program = replay::lower(model.graph, {model.graph, model.plan});
-  Team team(model, program);
+  MannerTeam team(model, program);
   run_sequential(program, model.problem(), model.plan, team.workers, two_iterations());
   const auto simulated = trace::summarise(sim::simulate(model.problem(), {model.graph, model.plan}));
   const auto& measured = team.workers[0]->memory().at_peak;
@@ -153,7 +154,7 @@ TEST_CASE("side by side no device holds gradients any longer than one at a time 
     const CutModel model = replay::test::cut_model(
         small_chain(), {.schedule = family, .rank = {0}, .mini_batch = 16, .micro_batch = 2, .replicas = 2});
     const auto program = replay::lower(model.graph, {model.graph, model.plan});
-    Team together(model, program), alone(model, program);
+    MannerTeam together(model, program), alone(model, program);
     run_concurrent(program, model.problem(), model.plan, together.workers, two_iterations(),
                    replay::allowed_cores());
     run_sequential(program, model.problem(), model.plan, alone.workers, two_iterations());
@@ -173,12 +174,13 @@ TEST_CASE("devices that are not the host's exchange messages and sums among them
                                                                    .micro_batch = 3,
                                                                    .replicas = replicas});
     const auto program = replay::lower(model.graph, {model.graph, model.plan});
-    Team guests(model, program, guest), hosts(model, program);
+    MannerTeam guests(model, program, guest), hosts(model, program);
     const auto of_guest = [&](std::size_t d) -> auto& {
-      return dynamic_cast<replay::test::Guest&>(*guests.backends[d]);
+      return dynamic_cast<replay::test::GuestDevice&>(*guests.backends[d]);
     };
     for (std::size_t d = 0; d < guests.backends.size(); ++d) of_guest(d).reads = 0;
-    run(program, model.problem(), model.plan, guests.workers, replay::Manner::concurrent, two_iterations());
+    run(program, model.problem(), model.plan, guests.workers, replay::ReplayManner::concurrent,
+        two_iterations());
     run_sequential(program, model.problem(), model.plan, hosts.workers, two_iterations());
     for (std::size_t d = 0; d < guests.backends.size(); ++d) {
       CHECK(of_guest(d).reads == 0);
@@ -192,10 +194,11 @@ TEST_CASE("parts of a message are whole numbers, which devices other than the ho
   const CutModel model = replay::test::cut_model(
       small_chain(), {.rank = {0, 1}, .mini_batch = 4, .micro_batch = 1, .tensor_parallel = 3});
   const auto program = replay::lower(model.graph, {model.graph, model.plan});
-  Team guests(model, program, guest), hosts(model, program), alone(model, program, guest);
+  MannerTeam guests(model, program, guest), hosts(model, program), alone(model, program, guest);
   run_sequential(program, model.problem(), model.plan, alone.workers, two_iterations());
   run_sequential(program, model.problem(), model.plan, hosts.workers, two_iterations());
-  run(program, model.problem(), model.plan, guests.workers, replay::Manner::concurrent, two_iterations());
+  run(program, model.problem(), model.plan, guests.workers, replay::ReplayManner::concurrent,
+      two_iterations());
   CHECK(alone.weights() == hosts.weights());
   CHECK(guests.weights() == hosts.weights());
 }
@@ -205,13 +208,14 @@ TEST_CASE("replicas whose devices have a library sum by it: one per set of devic
       small_chain(),
       {.schedule = "zbv", .rank = {0, 1, 1, 0}, .mini_batch = 16, .micro_batch = 2, .replicas = 2});
   const auto program = replay::lower(model.graph, {model.graph, model.plan});
-  Team guests(model, program, guest), hosts(model, program);
+  MannerTeam guests(model, program, guest), hosts(model, program);
   int libraries = 0, sums = 0;
-  for (auto& backend : guests.backends) dynamic_cast<replay::test::Guest&>(*backend).has_library = true;
-  run(program, model.problem(), model.plan, guests.workers, replay::Manner::concurrent, two_iterations());
+  for (auto& backend : guests.backends) dynamic_cast<replay::test::GuestDevice&>(*backend).has_library = true;
+  run(program, model.problem(), model.plan, guests.workers, replay::ReplayManner::concurrent,
+      two_iterations());
   for (auto& backend : guests.backends) {
-    libraries += dynamic_cast<replay::test::Guest&>(*backend).libraries;
-    sums += dynamic_cast<replay::test::Guest&>(*backend).sums;
+    libraries += dynamic_cast<replay::test::GuestDevice&>(*backend).libraries;
+    sums += dynamic_cast<replay::test::GuestDevice&>(*backend).sums;
   }
   CHECK(libraries == 2);
   CHECK(sums == 3 * 4);  // 3 iterations of 4 stages
@@ -234,9 +238,9 @@ TEST_CASE("an iteration put on all streams at once trains equally, in any order 
                           .recompute = seed == 3 ? plan::kRecomputeStage : plan::Recomputation()});
       const auto program = replay::lower(model.graph, {model.graph, model.plan});
       replay::test::LazyDevices devices(seed);
-      Team lazy(model, program,
-                [&](std::size_t d) { return std::make_unique<replay::test::Lazy>(devices, d); });
-      Team hosts(model, program);
+      MannerTeam lazy(model, program,
+                      [&](std::size_t d) { return std::make_unique<replay::test::LazyDevice>(devices, d); });
+      MannerTeam hosts(model, program);
       std::vector<replay::DeviceWorker*> workers;
       for (const auto& worker : lazy.owned) workers.push_back(worker.get());
       replay::ReplayOptions once = two_iterations();
@@ -254,7 +258,7 @@ TEST_CASE("a plan that does not flush is no graph, and a request to stop ends la
     const CutModel model = replay::test::cut_model(
         small_chain(), {.schedule = family, .rank = placement(family), .mini_batch = 16, .micro_batch = 2});
     const auto program = replay::lower(model.graph, {model.graph, model.plan});
-    Team team(model, program);
+    MannerTeam team(model, program);
     std::vector<replay::DeviceWorker*> workers;
     for (const auto& worker : team.owned) workers.push_back(worker.get());
     return run_as_cuda_graph(program, model.graph, model.plan, workers, 1, stop);
@@ -263,7 +267,7 @@ TEST_CASE("a plan that does not flush is no graph, and a request to stop ends la
                        "a plan that does not flush is no graph: its weights lie elsewhere after an iteration",
                        core::BadInput);
   const std::atomic<bool> stopped = true;
-  CHECK_THROWS_AS(as_cuda_graph("1f1b", core::StopToken(&stopped)), core::Interrupted);
+  CHECK_THROWS_AS(as_cuda_graph("1f1b", core::StopToken(&stopped)), core::InterruptedError);
 }
 
 TEST_CASE("side by side every device has a place of its own, and all are of the host or none") {
@@ -289,12 +293,13 @@ TEST_CASE("two partitions of a GPU train as one device does") {
         small_chain(),
         {.rank = replicas == 1 ? std::vector{0, 1} : std::vector{0}, .mini_batch = 16, .replicas = replicas});
     const auto program = replay::lower(model.graph, {model.graph, model.plan});
-    Team partitions(model, program, [](std::size_t) { return kernels::open_device("cuda:0/2"); });
-    Team whole(model, program, [](std::size_t) { return kernels::open_device("cuda:0"); });
-    Team hosts(model, program);
-    run(program, model.problem(), model.plan, partitions.workers, replay::Manner::concurrent,
+    MannerTeam partitions(model, program, [](std::size_t) { return kernels::open_device("cuda:0/2"); });
+    MannerTeam whole(model, program, [](std::size_t) { return kernels::open_device("cuda:0"); });
+    MannerTeam hosts(model, program);
+    run(program, model.problem(), model.plan, partitions.workers, replay::ReplayManner::concurrent,
         two_iterations());
-    run(program, model.problem(), model.plan, whole.workers, replay::Manner::sequential, two_iterations());
+    run(program, model.problem(), model.plan, whole.workers, replay::ReplayManner::sequential,
+        two_iterations());
     run_sequential(program, model.problem(), model.plan, hosts.workers, two_iterations());
     std::vector<replay::DeviceWorker*> workers;
     for (const auto& worker : partitions.owned) workers.push_back(worker.get());

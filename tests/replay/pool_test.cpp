@@ -11,14 +11,14 @@ using namespace penstock;
 using core::Bytes;
 using kernels::Element;
 using plan::MemoryKind;
+using replay::BufferPool;
 using replay::Lease;
-using replay::Pool;
 
 namespace {
 
-struct Small {
+struct SmallPool {
   std::unique_ptr<kernels::Backend> host = kernels::open_device("host", 1);
-  std::shared_ptr<Pool> pool = std::make_shared<Pool>(*host, Bytes(1000), "device 3");
+  std::shared_ptr<BufferPool> pool = std::make_shared<BufferPool>(*host, Bytes(1000), "device 3");
   Lease numbers(std::int64_t count, MemoryKind kind = MemoryKind::activations) {
     return pool->acquire(Element::fp32, count, kind, "a test");
   }
@@ -30,7 +30,7 @@ struct Small {
 
 // 100 numbers of 4 bytes, then 50 more: 600 bytes at most; the first go, 25 come: 300 bytes.
 TEST_CASE("bytes are counted by kind, and kept from the moment of the largest sum") {
-  Small s;
+  SmallPool s;
   Lease first = s.numbers(100);
   const Lease second = s.numbers(50, MemoryKind::workspace);
   first.reset();
@@ -42,7 +42,7 @@ TEST_CASE("bytes are counted by kind, and kept from the moment of the largest su
 }
 
 TEST_CASE("received bytes become activations without a new peak") {
-  Small s;
+  SmallPool s;
   const Lease tensor = s.numbers(100, MemoryKind::buffers);
   s.pool->move(tensor, MemoryKind::activations);
   CHECK(s.now(MemoryKind::buffers) == 0);
@@ -51,7 +51,7 @@ TEST_CASE("received bytes become activations without a new peak") {
 }
 
 TEST_CASE("a buffer that was given back is used again, by another thread once work has settled") {
-  Small s;
+  SmallPool s;
   const auto take = [&](bool settled) {
     return s.pool->acquire(Element::fp32, 10, MemoryKind::buffers, "a test", settled);
   };
@@ -64,7 +64,7 @@ TEST_CASE("a buffer that was given back is used again, by another thread once wo
 }
 
 TEST_CASE("a lent buffer counts while it is held, scratch at its moment") {
-  Small s;
+  SmallPool s;
   const Lease input = s.host->allocate(Element::fp32, 100);
   Lease lent = s.pool->lend(input, MemoryKind::activations, "an input");
   CHECK(s.now(MemoryKind::activations) == 400);
@@ -76,7 +76,7 @@ TEST_CASE("a lent buffer counts while it is held, scratch at its moment") {
 }
 
 TEST_CASE("a full device names the allocation: 1000 bytes fit, 1004 do not") {
-  Small s;
+  SmallPool s;
   const Lease all = s.numbers(250);
   CHECK_THROWS_WITH_AS(s.numbers(1),
                        "out of memory on device 3: a test wants 4.00 B, and 1000 B of 1000 B are in use",
@@ -89,7 +89,7 @@ TEST_CASE("a full device names the allocation: 1000 bytes fit, 1004 do not") {
 }
 
 TEST_CASE("leases outlive the one who let them") {
-  Small s;
+  SmallPool s;
   const Lease lease = s.numbers(10);
   s.pool.reset();
   CHECK(lease->count() == 10);

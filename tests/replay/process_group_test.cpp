@@ -15,7 +15,7 @@ using namespace penstock;
 using core::Seconds;
 using replay::Blob;
 using replay::ProcessGroup;
-using Shared = replay::Peers::Shared;
+using Shared = replay::GroupPeers::Shared;
 
 namespace {
 
@@ -142,7 +142,7 @@ TEST_CASE("every member sees what all share, whichever process it is of") {
       const auto here = static_cast<std::size_t>(std::ranges::count(host, p));
       monitors.push_back(std::make_unique<replay::Monitor>(Seconds(10), core::StopToken()));
       meetings.push_back(std::make_unique<ProcessGroup>(
-          *monitors[p], ProcessGroup::Members{members, here, to_others}, false, "the group"));
+          *monitors[p], ProcessGroup::GroupMembers{members, here, to_others}, false, "the group"));
     }
     std::vector<int> wrong(members);
     const auto run = [&](std::size_t m) {

@@ -28,12 +28,12 @@
 using namespace penstock;
 using core::DeviceId;
 using replay::DevicePrograms;
-using replay::test::Case;
-using replay::test::Cut;
+using replay::test::CutSetting;
+using replay::test::ReplayCase;
 
 namespace {
 
-replay::Processes* processes = nullptr;
+replay::MpiProcesses* processes = nullptr;
 bool ended = false;  ///< processes no longer wait for each other
 
 replay::ReplayOptions options(bool together) {
@@ -69,15 +69,15 @@ std::unique_ptr<kernels::Backend> host(std::size_t) {
 
 /// A device beside the host, which other processes reach.
 std::unique_ptr<kernels::Backend> guest(std::size_t device) {
-  auto out = std::make_unique<replay::test::Guest>("guest " + std::to_string(device));
+  auto out = std::make_unique<replay::test::GuestDevice>("guest " + std::to_string(device));
   out->has_library = true;
   out->distant = {replay::test::invite_distant, replay::test::join_distant};
   return out;
 }
 
 /// Workers of all devices.
-struct Team {
-  explicit Team(const replay::test::CutModel& c, MakeBackend make = host)
+struct ProcessTeam {
+  explicit ProcessTeam(const replay::test::CutModel& c, MakeBackend make = host)
       : program(replay::lower(c.graph, {c.graph, c.plan})) {
     REQUIRE(all_have_devices(program));
     const replay::TrainingSetup setup{.seed = 3, .rule = {.rate = 0.01f}, .losses = true};
@@ -94,17 +94,17 @@ struct Team {
 };
 
 /// The newest weights of every stage on each of this process's devices, and what was lost by all.
-struct Trained {
+struct TrainedWeights {
   std::vector<std::vector<double>> weights;
   std::vector<double> losses;
 };
-Trained train(const replay::test::CutModel& c, bool together, MakeBackend make = host) {
-  const Team team(c, make);
+TrainedWeights train(const replay::test::CutModel& c, bool together, MakeBackend make = host) {
+  const ProcessTeam team(c, make);
   const DevicePrograms& program = team.program;
-  Trained out;
+  TrainedWeights out;
   if (together)
     out.losses =
-        run(program, c.problem(), c.plan, own(team.workers), replay::Manner::concurrent, options(true))
+        run(program, c.problem(), c.plan, own(team.workers), replay::ReplayManner::concurrent, options(true))
             .losses;
   else
     run_concurrent(program, c.problem(), c.plan, team.workers, options(false), {});
@@ -125,7 +125,7 @@ Trained train(const replay::test::CutModel& c, bool together, MakeBackend make =
 
 /// Weights, and losses where they are gathered.
 void check_alike(const replay::test::CutModel& c) {
-  const Trained together = train(c, true), alone = train(c, false);
+  const TrainedWeights together = train(c, true), alone = train(c, false);
   CHECK(together.weights == alone.weights);
   CHECK(together.weights.size() > 0);
   if (processes->rank() > 0) return;
@@ -167,10 +167,10 @@ void scatter(replay::test::CutModel& model) {
 std::string end_when_process_1_comes_to_its_second_collective(const std::function<void()>& what) {
   const auto c = replay::test::cut_model(chain(), {.rank = {0}, .tensor_parallel = 2});
   const DevicePrograms program = replay::lower(c.graph, {c.graph, c.plan});
-  replay::test::Fakes fakes(program, c.graph);
+  replay::test::FakeWorkers fakes(program, c.graph);
   const auto own_device = static_cast<std::size_t>(processes->rank());
   replay::test::FakeWorker& worker = *fakes.list[own_device];
-  worker.work = [&](const replay::Instruction&) {
+  worker.work = [&](const replay::DeviceInstruction&) {
     worker.peers->share({}, {}, [](const auto&) {});
     if (own_device == 1) what();
     worker.peers->share({}, {}, [](const auto&) {});
@@ -191,11 +191,11 @@ TEST_CASE("all devices get the messages and the sums that those of one process g
   for (std::uint64_t seed = 0; seed < 60 && programs < 12; ++seed) {
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
-    const Case c = replay::test::random_case(family, seed);
+    const ReplayCase c = replay::test::random_case(family, seed);
     const DevicePrograms program = replay::lower(c.graph, {c.graph, c.plan, c.order});
     if (!all_have_devices(program)) continue;
-    replay::test::Fakes together(program, c.graph), alone(program, c.graph);
-    run(program, c.problem(), c.plan, own(together.workers), replay::Manner::concurrent, options(true));
+    replay::test::FakeWorkers together(program, c.graph), alone(program, c.graph);
+    run(program, c.problem(), c.plan, own(together.workers), replay::ReplayManner::concurrent, options(true));
     run_concurrent(program, c.problem(), c.plan, alone.workers, options(false), {});
     CHECK(together.wrong() == 0);
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
@@ -209,7 +209,7 @@ TEST_CASE("all devices get the messages and the sums that those of one process g
 }
 
 TEST_CASE("copies of shared parameters are those of one process, bit by bit") {
-  const Cut cut{.rank = {0, 1, 2}, .mini_batch = 8};
+  const CutSetting cut{.rank = {0, 1, 2}, .mini_batch = 8};
   for (const char* name : {"gpt", "encoder_decoder"}) {
     const auto c = replay::test::shared_model(name, cut, {2, 1, 1});
     CHECK(train(c, true).weights == train(c, false).weights);
@@ -217,11 +217,11 @@ TEST_CASE("copies of shared parameters are those of one process, bit by bit") {
 }
 
 TEST_CASE("weights and losses are those of one process, bit by bit") {
-  for (const Cut& cut :
-       {Cut{.rank = {0, 1, 2, 3}, .mini_batch = 8},
-        Cut{.schedule = "zb_h1", .rank = {0, 1, 2, 3}, .mini_batch = 8},
-        Cut{.rank = {0, 1}, .mini_batch = 8, .micro_batch = 4, .replicas = 2},
-        Cut{.schedule = "gpipe", .rank = {0}, .mini_batch = 8, .micro_batch = 4, .replicas = 4}}) {
+  for (const CutSetting& cut :
+       {CutSetting{.rank = {0, 1, 2, 3}, .mini_batch = 8},
+        CutSetting{.schedule = "zb_h1", .rank = {0, 1, 2, 3}, .mini_batch = 8},
+        CutSetting{.rank = {0, 1}, .mini_batch = 8, .micro_batch = 4, .replicas = 2},
+        CutSetting{.schedule = "gpipe", .rank = {0}, .mini_batch = 8, .micro_batch = 4, .replicas = 4}}) {
     CAPTURE(cut.schedule);
     const auto c = replay::test::cut_model(chain(), cut);
     check_alike(c);
@@ -229,23 +229,23 @@ TEST_CASE("weights and losses are those of one process, bit by bit") {
 }
 
 /// Plans whose replicas, or neighbours, are of several processes, with two of them and with four.
-std::vector<Cut> far_cuts() {
-  return {Cut{.rank = {0, 1, 2, 3}, .mini_batch = 8},
-          Cut{.schedule = "zb_h1", .rank = {0, 1, 2, 3}, .mini_batch = 8},
-          Cut{.schedule = "interleaved_1f1b",
-              .rank = {0, 1, 0, 1},
-              .mini_batch = 16,
-              .micro_batch = 2,
-              .replicas = 2},
-          Cut{.schedule = "gpipe", .rank = {0}, .mini_batch = 8, .micro_batch = 4, .replicas = 4}};
+std::vector<CutSetting> far_cuts() {
+  return {CutSetting{.rank = {0, 1, 2, 3}, .mini_batch = 8},
+          CutSetting{.schedule = "zb_h1", .rank = {0, 1, 2, 3}, .mini_batch = 8},
+          CutSetting{.schedule = "interleaved_1f1b",
+                     .rank = {0, 1, 0, 1},
+                     .mini_batch = 16,
+                     .micro_batch = 2,
+                     .replicas = 2},
+          CutSetting{.schedule = "gpipe", .rank = {0}, .mini_batch = 8, .micro_batch = 4, .replicas = 4}};
 }
 
 TEST_CASE("devices beside the host send and sum by their library, to the same weights and losses") {
-  for (const Cut& cut : far_cuts()) {
+  for (const CutSetting& cut : far_cuts()) {
     CAPTURE(cut.schedule);
     const auto c = replay::test::cut_model(chain(), cut);
     auto& calls = replay::test::distant_calls() = {};
-    const Trained together = train(c, true, guest), alone = train(c, false, guest);
+    const TrainedWeights together = train(c, true, guest), alone = train(c, false, guest);
     CHECK(together.weights == alone.weights);
     CHECK(together.weights.size() > 0);
     CHECK(calls.joined > 0);
@@ -256,12 +256,12 @@ TEST_CASE("devices beside the host send and sum by their library, to the same we
 
 TEST_CASE("recorded times of messages between devices and the host are in causal order") {
   const auto c = replay::test::cut_model(chain(), {.rank = {0, 1, 2, 3}, .mini_batch = 8});
-  const Team team(c, guest);
+  const ProcessTeam team(c, guest);
   const DevicePrograms& program = team.program;
   const auto records = run_concurrent(program, c.problem(), c.plan, own(team.workers), options(true), {});
   if (processes->rank() > 0) return;
   CHECK(records.iterations.size() == 2);
-  for (const replay::Record& record : records.iterations)
+  for (const replay::IterationRecord& record : records.iterations)
     for (std::size_t d = 0; d < program.devices.size(); ++d)
       for (std::size_t p = 0; p < program.devices[d].size(); ++p)
         for (const replay::MessageId id : program.devices[d][p].receives) {
@@ -277,9 +277,10 @@ TEST_SUITE("ends" * doctest::skip()) {
   void ends_with(MakeBackend make, const char* why, core::ExitCode code) {
     const auto c = replay::test::cut_model(
         chain(), {.schedule = "gpipe", .rank = {0}, .mini_batch = 8, .micro_batch = 4, .replicas = 4});
-    const Team team(c, make);
+    const ProcessTeam team(c, make);
     try {
-      run(team.program, c.problem(), c.plan, own(team.workers), replay::Manner::concurrent, options(true));
+      run(team.program, c.problem(), c.plan, own(team.workers), replay::ReplayManner::concurrent,
+          options(true));
       FAIL("it ran");
     } catch (const core::Error& error) {
       CHECK_MESSAGE(std::string(error.what()).find(why) != std::string::npos, error.what());
@@ -290,7 +291,7 @@ TEST_SUITE("ends" * doctest::skip()) {
   TEST_CASE("devices that no other process reaches") {
     ends_with(
         [](std::size_t d) -> std::unique_ptr<kernels::Backend> {
-          return std::make_unique<replay::test::Guest>("guest " + std::to_string(d));
+          return std::make_unique<replay::test::GuestDevice>("guest " + std::to_string(d));
         },
         "guest reaches no devices of other processes", core::ExitCode::bad_input);
   }
@@ -298,7 +299,8 @@ TEST_SUITE("ends" * doctest::skip()) {
   TEST_CASE("two processes on one device") {
     ends_with(
         [](std::size_t d) -> std::unique_ptr<kernels::Backend> {
-          return std::make_unique<replay::test::Guest>("guest " + std::to_string(d == 0 || d == 2 ? 7 : d));
+          return std::make_unique<replay::test::GuestDevice>("guest " +
+                                                             std::to_string(d == 0 || d == 2 ? 7 : d));
         },
         processes->size() == 2 ? "processes 0 and 1 are both on guest 7"
                                : "processes 0 and 2 are both on guest 7",
@@ -319,14 +321,16 @@ TEST_SUITE("ends" * doctest::skip()) {
 // With 2 processes, groups have all devices in one, scattered groups half of them. With 4 processes, groups
 // of 4 of 8 devices have two in each of two processes, scattered groups one in each.
 TEST_CASE("groups within and across processes train as in one, bit by bit") {
-  for (const Cut& cut :
-       {Cut{.rank = {0}, .replicas = 2, .tensor_parallel = 2},
-        Cut{.schedule = "zb_h1", .rank = {0, 1}, .micro_batch = 1, .tensor_parallel = 2},
-        Cut{.schedule = "gpipe", .rank = {0, 1}, .tensor_parallel = 4, .recompute = plan::kRecomputeStage},
-        Cut{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2},
-        Cut{.rank = {0, 1}, .replicas = 2, .context_parallel = 2, .exchange = plan::ContextExchange::ring},
-        Cut{.rank = {0, 1}, .replicas = 2, .expert_parallel = 2},
-        Cut{.rank = {0, 1}, .micro_batch = 4, .replicas = 4, .expert_parallel = 2}})
+  for (const CutSetting& cut :
+       {CutSetting{.rank = {0}, .replicas = 2, .tensor_parallel = 2},
+        CutSetting{.schedule = "zb_h1", .rank = {0, 1}, .micro_batch = 1, .tensor_parallel = 2},
+        CutSetting{
+            .schedule = "gpipe", .rank = {0, 1}, .tensor_parallel = 4, .recompute = plan::kRecomputeStage},
+        CutSetting{.rank = {0, 1}, .replicas = 2, .tensor_parallel = 2},
+        CutSetting{
+            .rank = {0, 1}, .replicas = 2, .context_parallel = 2, .exchange = plan::ContextExchange::ring},
+        CutSetting{.rank = {0, 1}, .replicas = 2, .expert_parallel = 2},
+        CutSetting{.rank = {0, 1}, .micro_batch = 4, .replicas = 4, .expert_parallel = 2}})
     for (const bool scattered : {false, true}) {
       INFO(cut.schedule, ", groups of ", cut.tensor_parallel, scattered ? ", scattered" : "");
       auto c = replay::test::cut_model(cut.expert_parallel > 1 ? mixture() : transformer(), cut);
@@ -339,14 +343,14 @@ TEST_CASE("groups within and across processes train as in one, bit by bit") {
 TEST_CASE("collectives across processes take their time, and the first process has all records") {
   auto c = replay::test::cut_model(transformer(), {.rank = {0}, .mini_batch = 2, .tensor_parallel = 4});
   c.cluster = support::tiny_cluster(4, std::int64_t{1} << 40, 1e5);
-  const Team team(c);
+  const ProcessTeam team(c);
   auto throttled = options(true);
   throttled.throttle = true;
   const auto records = run_concurrent(team.program, c.problem(), c.plan, own(team.workers), throttled, {});
   if (processes->rank() > 0) return;
   const auto told = cost::stage_time(c.problem(), c.plan.stages[0], 2).collectives;
   CHECK(told.forward.value() > 0.001);
-  for (const replay::Record& record : records.iterations)
+  for (const replay::IterationRecord& record : records.iterations)
     for (std::size_t d = 0; d < 4; ++d) {
       const auto& forward = record.instructions[d][0];
       CHECK(record.collectives[d][0] >= told.forward);
@@ -355,13 +359,13 @@ TEST_CASE("collectives across processes take their time, and the first process h
 }
 
 TEST_CASE("all that is noted is of one clock, though processes begin a quarter of a second apart") {
-  const Case c = replay::test::even_chain("1f1b", replay::test::Placement::row, 4, 4);
+  const ReplayCase c = replay::test::even_chain("1f1b", replay::test::StagePlacement::row, 4, 4);
   const DevicePrograms program = replay::lower(c.graph, {c.graph, c.plan, c.order});
-  replay::test::Fakes fakes(program, c.graph);
+  replay::test::FakeWorkers fakes(program, c.graph);
   std::this_thread::sleep_for(std::chrono::milliseconds(250 * processes->rank()));
   const auto records = run_concurrent(program, c.problem(), c.plan, own(fakes.workers), options(true), {});
   if (processes->rank() > 0) return;
-  for (const replay::Record& record : records.iterations)
+  for (const replay::IterationRecord& record : records.iterations)
     for (std::size_t d = 0; d < program.devices.size(); ++d)
       for (std::size_t p = 0; p < program.devices[d].size(); ++p)
         for (const replay::MessageId id : program.devices[d][p].sends) {
@@ -390,7 +394,7 @@ TEST_SUITE("ends" * doctest::skip()) {
 
 int main(int argc, char** argv) {
   const char* count = std::getenv("OMPI_COMM_WORLD_SIZE");
-  replay::Processes started(count != nullptr ? std::atoi(count) : 1, 1);
+  replay::MpiProcesses started(count != nullptr ? std::atoi(count) : 1, 1);
   processes = &started;
   const int status = doctest::Context(argc, argv).run();
   if (ended) std::_Exit(status);

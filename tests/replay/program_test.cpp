@@ -16,12 +16,12 @@
 #include "support/tiny.hpp"
 
 using namespace penstock;
+using replay::DeviceInstruction;
+using replay::DeviceMessage;
 using replay::DevicePrograms;
-using replay::Instruction;
 using replay::lower;
-using replay::Message;
 using replay::MessageId;
-using replay::test::Case;
+using replay::test::ReplayCase;
 using schedule::ActionKind;
 using trace::TaskKind;
 
@@ -52,7 +52,7 @@ using Computed = std::tuple<TaskKind, core::StageId, std::int32_t>;
 
 std::vector<Sent> sent(const DevicePrograms& program) {
   std::vector<Sent> out;
-  for (const Message& m : program.messages)
+  for (const DeviceMessage& m : program.messages)
     if (m.sender != m.receiver && m.bytes.value() > 0)
       out.emplace_back(m.sender, m.receiver, m.from, m.sent_in, m.bytes);
   std::sort(out.begin(), out.end());
@@ -68,7 +68,7 @@ std::vector<Sent> sent(const trace::Trace& trace) {
 
 std::vector<Computed> computed(const DevicePrograms& program, std::size_t device) {
   std::vector<Computed> out;
-  for (const Instruction& i : program.devices[device])
+  for (const DeviceInstruction& i : program.devices[device])
     if (!updates(i.kind)) out.emplace_back(kind_of(i.kind), i.stage, i.micro_batch);
   return out;
 }
@@ -93,7 +93,7 @@ std::size_t left_over(const DevicePrograms& program) {
   for (bool moved = true; std::exchange(moved, false);)
     for (std::size_t d = 0; d < next.size(); ++d) {
       if (next[d] == program.devices[d].size()) continue;
-      const Instruction& i = program.devices[d][next[d]];
+      const DeviceInstruction& i = program.devices[d][next[d]];
       if (std::any_of(i.receives.begin(), i.receives.end(),
                       [&](MessageId m) { return ready[static_cast<std::size_t>(m)] < 2; }))
         continue;
@@ -107,11 +107,11 @@ std::size_t left_over(const DevicePrograms& program) {
 }
 
 /// Every stage computes every sample once.
-void check_samples(const Case& c, const DevicePrograms& program) {
+void check_samples(const ReplayCase& c, const DevicePrograms& program) {
   for (std::size_t s = 0; s < c.plan.stages.size(); ++s) {
     std::vector<int> seen(static_cast<std::size_t>(program.mini_batches * c.plan.training.mini_batch));
     for (const auto& list : program.devices)
-      for (const Instruction& i : list)
+      for (const DeviceInstruction& i : list)
         if (i.kind == ActionKind::forward && i.stage.index() == s)
           for (std::int64_t n = i.samples.first; n < i.samples.end(); ++n)
             ++seen[static_cast<std::size_t>(n)];
@@ -120,10 +120,10 @@ void check_samples(const Case& c, const DevicePrograms& program) {
 }
 
 /// True if messages from one stage bring exactly the samples of the instruction, each once.
-bool receives_its_samples(const DevicePrograms& program, const Instruction& i) {
+bool receives_its_samples(const DevicePrograms& program, const DeviceInstruction& i) {
   std::map<core::StageId, std::int64_t> samples;
   for (const MessageId id : i.receives) {
-    const Message& m = program.messages[static_cast<std::size_t>(id)];
+    const DeviceMessage& m = program.messages[static_cast<std::size_t>(id)];
     if (m.samples.first < i.samples.first || m.samples.end() > i.samples.end()) return false;
     if (m.to != i.stage || m.needed_in != i.micro_batch) return false;
     samples[m.from] += m.samples.count;
@@ -136,11 +136,11 @@ bool receives_its_samples(const DevicePrograms& program, const Instruction& i) {
 void check_receives(const DevicePrograms& program) {
   for (const auto& list : program.devices)
     CHECK(std::all_of(list.begin(), list.end(),
-                      [&](const Instruction& i) { return receives_its_samples(program, i); }));
+                      [&](const DeviceInstruction& i) { return receives_its_samples(program, i); }));
 }
 
 /// Every device becomes a group of one to three, the same for all of a rank.
-Case grouped(Case c, std::uint64_t seed) {
+ReplayCase grouped(ReplayCase c, std::uint64_t seed) {
   core::Random random(seed);
   std::map<core::DeviceId, std::vector<core::DeviceId>> groups;
   std::size_t next = 0;
@@ -162,7 +162,7 @@ Case grouped(Case c, std::uint64_t seed) {
 }
 
 std::string refusal(const std::function<void(plan::Plan&)>& change) {
-  Case c = replay::test::even_chain("1f1b", replay::test::Placement::row, 2, 4);
+  ReplayCase c = replay::test::even_chain("1f1b", replay::test::StagePlacement::row, 2, 4);
   change(c.plan);
   try {
     lower(c.graph, {c.graph, c.plan, c.order});
@@ -179,15 +179,15 @@ TEST_CASE("two stages, two micro-batches, drawn") {
   // forwards, and for gradients of two micro-batches, from the beginning.
   //   device 0: F0 sends 0   F1 sends 2   B0 receives 1   B1 receives 3
   //   device 1: F0 receives 0   F1 receives 2   B0 sends 1   B1 sends 3
-  const Case c = replay::test::even_chain("gpipe", replay::test::Placement::row, 2, 2);
+  const ReplayCase c = replay::test::even_chain("gpipe", replay::test::StagePlacement::row, 2, 2);
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   REQUIRE(program.messages.size() == 4);
   CHECK(program.open_at_start == std::vector<std::vector<MessageId>>{{1, 3}, {0, 2}});
   REQUIRE(program.devices[0].size() == 4);
   CHECK(program.devices[0][1].sends == std::vector<MessageId>{2});
   CHECK(program.devices[0][3].receives == std::vector<MessageId>{3});
-  CHECK(program.devices[1][1].samples == replay::Samples{1, 1});
-  const Message& gradient = program.messages[1];
+  CHECK(program.devices[1][1].samples == replay::SampleRange{1, 1});
+  const DeviceMessage& gradient = program.messages[1];
   CHECK(gradient.gradient);
   CHECK((gradient.from.index() == 1 && gradient.to.index() == 0));
   CHECK(gradient.tensors == std::vector{core::OpId(0)});
@@ -197,12 +197,12 @@ TEST_CASE("two stages, two micro-batches, drawn") {
 TEST_CASE("room for one micro-batch ahead of the most held, and for two of gradients") {
   // 1f1b on two stages, four micro-batches of one sample. Stage 1 holds one at most: there is room for two
   // at the start, the third may come after B0. Stage 0 takes gradients 0 and 1 at once, 2 after B0.
-  const Case c = replay::test::even_chain("1f1b", replay::test::Placement::row, 2, 4);
+  const ReplayCase c = replay::test::even_chain("1f1b", replay::test::StagePlacement::row, 2, 4);
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   CHECK(program.open_at_start == std::vector<std::vector<MessageId>>{{1, 3}, {0, 2}});
   const auto opens = [&](std::size_t device) {
     std::vector<std::pair<std::int32_t, MessageId>> out;  // after which backward
-    for (const Instruction& i : program.devices[device])
+    for (const DeviceInstruction& i : program.devices[device])
       for (const MessageId m : i.opens)
         out.emplace_back(i.kind == ActionKind::backward ? i.micro_batch : -1, m);
     return out;
@@ -216,7 +216,7 @@ TEST_CASE("random plans: passes and messages are those of the simulator, and no 
   for (std::uint64_t seed = 0; seed < 210; ++seed) {
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
-    const Case c = replay::test::random_case(family, seed);
+    const ReplayCase c = replay::test::random_case(family, seed);
     const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
     const trace::Trace trace = sim::simulate(c.problem(), {c.problem().graph, c.plan, c.order});
     CHECK(program.mini_batches == trace.mini_batches);
@@ -236,14 +236,14 @@ TEST_CASE("random tensor-parallel plans: passes and messages are those of the si
   for (std::uint64_t seed = 0; seed < 70; ++seed) {
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     INFO(family.name, " ", seed);
-    const Case c = grouped(replay::test::random_case(family, seed), seed);
+    const ReplayCase c = grouped(replay::test::random_case(family, seed), seed);
     const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
     const trace::Trace trace = sim::simulate(c.problem(), {c.problem().graph, c.plan, c.order});
     CHECK(sent(program) == sent(trace));
     for (std::size_t d = 0; d < program.devices.size(); ++d)
       CHECK(computed(program, d) == computed(trace, d));
     CHECK(left_over(program) == 0);
-    for (const Message& m : program.messages) parts += m.part > 0;
+    for (const DeviceMessage& m : program.messages) parts += m.part > 0;
   }
   CHECK(parts > 1000);
 }
@@ -251,7 +251,7 @@ TEST_CASE("random tensor-parallel plans: passes and messages are those of the si
 TEST_CASE("without replicas the weights are those that weight_versions counts") {
   for (const char* name : {"pipedream", "pipedream_2bw", "pipedream_vsync", "pipemare"}) {
     INFO(name);
-    Case c = replay::test::even_chain(name, replay::test::Placement::row, 3, 6);
+    ReplayCase c = replay::test::even_chain(name, replay::test::StagePlacement::row, 3, 6);
     graph::GraphBuilder builder("chain");
     for (int v = 0; v < 3; ++v) builder.add(support::unit_op("v" + std::to_string(v), 1e9, 100));
     for (std::size_t v = 1; v < 3; ++v) builder.add_edge(core::OpId(v - 1), core::OpId(v));
@@ -267,7 +267,7 @@ TEST_CASE("without replicas the weights are those that weight_versions counts") 
     const auto counted = schedule::weight_versions(rows, policy, 6).staleness;
     for (std::size_t d = 0; d < 3; ++d) {
       std::size_t p = 0;
-      for (const Instruction& i : program.devices[d])
+      for (const DeviceInstruction& i : program.devices[d])
         if (!updates(i.kind)) CHECK(i.weights == i.micro_batch / 6 - counted[d][p++]);
     }
   }
@@ -276,7 +276,7 @@ TEST_CASE("without replicas the weights are those that weight_versions counts") 
 TEST_CASE("replicas that hide a reduction use what has been updated, not what is summed") {
   // pipedream, a on devices 0 and 1, b on device 2, mini-batches of two: each replica of a runs one
   // micro-batch of a mini-batch. The STEP of mini-batch 0 comes before the first pass of mini-batch 2.
-  Case c = replay::test::even_chain("pipedream", replay::test::Placement::row, 2, 2);
+  ReplayCase c = replay::test::even_chain("pipedream", replay::test::StagePlacement::row, 2, 2);
   graph::GraphBuilder builder("chain");
   for (int v = 0; v < 2; ++v) builder.add(support::unit_op("v" + std::to_string(v), 1e9, 100));
   builder.add_edge(core::OpId(0), core::OpId(1));
@@ -287,7 +287,7 @@ TEST_CASE("replicas that hide a reduction use what has been updated, not what is
   c.order = schedule::plan_order(c.plan);
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   int made = 0;
-  for (const Instruction& i : program.devices[0]) {
+  for (const DeviceInstruction& i : program.devices[0]) {
     made += i.kind == ActionKind::step;
     if (i.kind == ActionKind::forward) {
       CHECK(i.weights == made);

@@ -69,7 +69,7 @@ void divide_at_random(CutModel& model, core::Random& random) {
 CutModel random_training(std::uint64_t seed, bool frozen) {
   core::Random random(seed), freezing(~seed);
   const graph::OpGraph graph = random_model(random, frozen ? &freezing : nullptr, 5);
-  Cut cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
+  CutSetting cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
   cut.schedule = random.chance(0.5) ? "1f1b" : "zb_h1";
   cut.tensor_parallel = random.between(2, 3);
   cut.replicas = static_cast<std::size_t>(random.between(1, 2));
@@ -82,7 +82,7 @@ CutModel random_training(std::uint64_t seed, bool frozen) {
 CutModel random_context_training(std::uint64_t seed) {
   core::Random random(seed);
   const graph::OpGraph graph = random_model(random, nullptr, 6);
-  Cut cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
+  CutSetting cut{.rank = {0, 1}, .mini_batch = 24, .micro_batch = 12};
   cut.schedule = random.chance(0.5) ? "1f1b" : "zb_h1";
   cut.context_parallel = random.between(2, 3);
   cut.exchange = static_cast<plan::ContextExchange>(random.between(0, 2));

@@ -34,14 +34,14 @@ void shape(Weights& weights, const Weights& like) {
       for (const Values& values : tensors) weights[id].emplace_back(values.size());
 }
 
-struct Pass {
+struct ReferencePass {
   kernels::Backend& host;
   const graph::OpGraph& graph;
   const TrainingSetup& setup;
-  std::vector<kernels::Wire> wires;
+  std::vector<kernels::OperatorWiring> wires;
   std::unique_ptr<kernels::Stream> stream;
 
-  void add(Weights& sums, const Weights& weights, Samples samples) {
+  void add(Weights& sums, const Weights& weights, SampleRange samples) {
     GraphRun run(host, graph, samples.count, setup.precision, 1);
     for (const auto& [id, tensors] : weights)
       for (std::size_t i = 0; i < tensors.size(); ++i) write_values(host, *run.parameters(id)[i], tensors[i]);
@@ -56,7 +56,7 @@ struct Pass {
     for (auto& [id, tensors] : sums) collect(run, id, tensors);
   }
 
-  void start(GraphRun& run, OpId id, Samples samples) {
+  void start(GraphRun& run, OpId id, SampleRange samples) {
     Values difference = read_values(host, run.output(id));
     const Values target = target_values(setup, id, wires[id.index()], samples).values();
     for (std::size_t i = 0; i < target.size(); ++i) difference[i] -= target[i];
@@ -78,25 +78,25 @@ Weights first_weights(const graph::OpGraph& graph, const TrainingSetup& setup) {
   Weights out;
   const auto wires = kernels::wire(graph, setup.precision);
   for (std::size_t v = 0; v < graph.size(); ++v)
-    for (const kernels::Parameter& parameter : wires[v].parameters)
+    for (const kernels::ParameterSlot& parameter : wires[v].parameters)
       if (parameter.owner.op == OpId(v))
         out[OpId(v)].push_back(replay::first_weights(setup, parameter.owner, parameter.slot).values());
   return out;
 }
 
 Weights gradients(kernels::Backend& host, const graph::OpGraph& graph, const TrainingSetup& setup,
-                  const Weights& weights, Samples samples, std::int64_t at_once) {
+                  const Weights& weights, SampleRange samples, std::int64_t at_once) {
   Weights sums;
   shape(sums, weights);
   std::erase_if(sums, [&](const auto& of) { return graph.op(of.first).frozen_parameters > 0; });
-  Pass pass{host, graph, setup, kernels::wire(graph, setup.precision), host.make_stream()};
+  ReferencePass pass{host, graph, setup, kernels::wire(graph, setup.precision), host.make_stream()};
   for (std::int64_t first = samples.first; first < samples.end(); first += at_once)
     pass.add(sums, weights, {first, at_once});
   return sums;
 }
 
-void Optimizer::step(Weights& weights, const Weights& gradients) {
-  using Kind = kernels::UpdateRule::Kind;
+void ReferenceOptimizer::step(Weights& weights, const Weights& gradients) {
+  using Kind = kernels::UpdateRule::RuleKind;
   shape(moment_, weights);
   shape(variance_, weights);
   ++steps_;

@@ -19,12 +19,12 @@ Weights first_weights(const graph::OpGraph& graph, const TrainingSetup& setup);
 /// Sums over the samples of the gradients of half the squared distance to the targets, by kernels::GraphRun.
 /// `at_once` samples at a time: batch norm sees no more than its share.
 Weights gradients(kernels::Backend& host, const graph::OpGraph& graph, const TrainingSetup& setup,
-                  const Weights& weights, Samples samples, std::int64_t at_once);
+                  const Weights& weights, SampleRange samples, std::int64_t at_once);
 
 /// The textbook's rule in double precision (kernels::UpdateRule has the formulas).
-class Optimizer {
+class ReferenceOptimizer {
  public:
-  explicit Optimizer(const kernels::UpdateRule& rule) : rule_(rule) {}
+  explicit ReferenceOptimizer(const kernels::UpdateRule& rule) : rule_(rule) {}
   void step(Weights& weights, const Weights& gradients);
 
  private:

@@ -19,12 +19,12 @@ using schedule::ActionKind;
 
 namespace {
 
-char* address(const Region& region) {
+char* address(const BufferRegion& region) {
   return static_cast<char*>(region.buffer->data()) + region.offset.value();
 }
 
 /// Each list becomes the sum of all, added up in their order in fp32.
-void sum_up(kernels::Backend& host, const std::vector<std::vector<Region>>& lists) {
+void sum_up(kernels::Backend& host, const std::vector<std::vector<BufferRegion>>& lists) {
   std::vector<float> sum(element_count(lists.front()));
   for (const auto& list : lists) {
     const std::vector<float> term = gather(host, list);
@@ -34,7 +34,7 @@ void sum_up(kernels::Backend& host, const std::vector<std::vector<Region>>& list
 }
 
 /// Values that are there already must be equal, bit by bit.
-void put(const Values& part, const Shard& shard, Values& whole) {
+void put(const Values& part, const TensorShard& shard, Values& whole) {
   const auto count = static_cast<std::int64_t>(whole.size());
   bool same = true;
   each_common(shard, {1, count, {{0, count}}}, [&](std::int64_t from, std::int64_t to, std::int64_t n) {
@@ -57,10 +57,10 @@ RoundRobin::RoundRobin(kernels::Backend& host, const cost::Problem& problem, con
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     workers_.push_back(
         program.devices[d].empty() ? nullptr : make_worker(host, problem, plan, DeviceId(d), program, setup));
-    divisions_.push_back(std::make_unique<Division>(graph_, plan, DeviceId(d), wires));
+    divisions_.push_back(std::make_unique<OperatorDivision>(graph_, plan, DeviceId(d), wires));
   }
   for (const auto& group : groups_.list) {
-    relays_.push_back(std::make_unique<Relay>(group.size(), [] { return core::Seconds(0); }));
+    relays_.push_back(std::make_unique<TaskRelay>(group.size(), [] { return core::Seconds(0); }));
     for (std::size_t m = 0; m < group.size(); ++m)
       workers_[group[m].index()]->join(relays_.back()->member(m));
   }
@@ -97,13 +97,13 @@ bool RoundRobin::advance(std::size_t device) {
   return true;
 }
 
-bool RoundRobin::advance_group(const std::vector<DeviceId>& group, Relay& relay) {
+bool RoundRobin::advance_group(const std::vector<DeviceId>& group, TaskRelay& relay) {
   for (const DeviceId device : group)
     if (next_[device.index()] != next_[group.front().index()] || !is_ready(device.index())) return false;
   std::vector<std::function<void()>> tasks;
   for (const DeviceId device : group) {
     begin(device.index());
-    const Instruction& instruction = program_.devices[device.index()][next_[device.index()]];
+    const DeviceInstruction& instruction = program_.devices[device.index()][next_[device.index()]];
     tasks.emplace_back([this, device, &instruction] { workers_[device.index()]->run(instruction); });
   }
   relay.run(tasks);
@@ -117,7 +117,7 @@ bool RoundRobin::is_ready(std::size_t device) {
 }
 
 void RoundRobin::begin(std::size_t device) {
-  const Instruction& instruction = program_.devices[device][next_[device]];
+  const DeviceInstruction& instruction = program_.devices[device][next_[device]];
   if (instruction.kind != ActionKind::step) return;
   ++steps_[instruction.stage][device];
   if (plan_.stages[instruction.stage.index()].devices[0].index() == device)
@@ -125,7 +125,7 @@ void RoundRobin::begin(std::size_t device) {
 }
 
 void RoundRobin::end(std::size_t device) {
-  const Instruction& instruction = program_.devices[device][next_[device]];
+  const DeviceInstruction& instruction = program_.devices[device][next_[device]];
   if (instruction.shared >= 0)
     reduce_shared(static_cast<std::size_t>(instruction.shared));
   else if (instruction.kind == ActionKind::reduce_gradient)
@@ -134,7 +134,7 @@ void RoundRobin::end(std::size_t device) {
   ++next_[device];
 }
 
-bool RoundRobin::ready(std::size_t device, const Instruction& instruction) {
+bool RoundRobin::ready(std::size_t device, const DeviceInstruction& instruction) {
   if (instruction.kind == ActionKind::barrier) {
     const int mine = barriers_[device];
     for (std::size_t d = 0; d < workers_.size(); ++d) {
@@ -153,10 +153,10 @@ bool RoundRobin::ready(std::size_t device, const Instruction& instruction) {
                              [&](MessageId id) { return deliveries_[static_cast<std::size_t>(id)].arrived; });
 }
 
-void RoundRobin::finish(const Instruction& instruction) {
+void RoundRobin::finish(const DeviceInstruction& instruction) {
   for (const MessageId id : instruction.sends) {
-    const Message& message = program_.messages[static_cast<std::size_t>(id)];
-    Delivery& delivery = deliveries_[static_cast<std::size_t>(id)];
+    const DeviceMessage& message = program_.messages[static_cast<std::size_t>(id)];
+    PendingDelivery& delivery = deliveries_[static_cast<std::size_t>(id)];
     delivery.sent = true;
     if (message.bytes.value() == 0)
       delivery.arrived = true;
@@ -168,13 +168,13 @@ void RoundRobin::finish(const Instruction& instruction) {
 }
 
 void RoundRobin::open(MessageId id) {
-  const Message& message = program_.messages[static_cast<std::size_t>(id)];
-  Delivery& delivery = deliveries_[static_cast<std::size_t>(id)];
+  const DeviceMessage& message = program_.messages[static_cast<std::size_t>(id)];
+  PendingDelivery& delivery = deliveries_[static_cast<std::size_t>(id)];
   delivery.to = workers_[message.receiver.index()]->incoming(message);
   deliver(delivery);
 }
 
-void RoundRobin::deliver(Delivery& delivery) {
+void RoundRobin::deliver(PendingDelivery& delivery) {
   if (!delivery.sent || delivery.arrived || delivery.to.empty()) return;
   REQUIRE(delivery.from.size() == delivery.to.size());
   for (std::size_t i = 0; i < delivery.from.size(); ++i) {
@@ -186,7 +186,7 @@ void RoundRobin::deliver(Delivery& delivery) {
 }
 
 /// Summed in the order of the replicas once the last one has handed in its part.
-void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
+void RoundRobin::reduce(const DeviceInstruction& instruction, std::size_t device) {
   const plan::Stage& stage = plan_.stages[instruction.stage.index()];
   if (stage.weight_replicas() == 1) return;
   auto& waiting = reductions_[instruction.stage];
@@ -201,7 +201,7 @@ void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
   if (std::ranges::any_of(parts, [](const auto& part) { return part.empty(); })) return;
   const auto members = static_cast<std::size_t>(stage.tensor_parallel);
   for (std::size_t m = 0; m < members; ++m) {
-    std::vector<std::vector<Region>> copies;
+    std::vector<std::vector<BufferRegion>> copies;
     for (std::size_t d = m; d < parts.size(); d += members) copies.push_back(parts[d]);
     sum_up(host_, copies);
   }
@@ -211,7 +211,7 @@ void RoundRobin::reduce(const Instruction& instruction, std::size_t device) {
 
 bool RoundRobin::reduces(core::StageId stage, std::size_t device) const {
   return plan_.stages[stage.index()].weight_replicas() > 1 &&
-         std::ranges::any_of(program_.devices[device], [&](const Instruction& i) {
+         std::ranges::any_of(program_.devices[device], [&](const DeviceInstruction& i) {
            return i.stage == stage && i.kind == ActionKind::reduce_gradient && i.shared < 0;
          });
 }
@@ -231,7 +231,7 @@ void RoundRobin::reduce_shared(std::size_t which) {
   if (++shared_in_[which] < plan::devices(shared, plan_).size()) return;
   const auto members = static_cast<std::size_t>(plan_.stages[shared.stages.front().index()].tensor_parallel);
   for (std::size_t m = 0; m < members; ++m) {
-    std::vector<std::vector<Region>> parts;
+    std::vector<std::vector<BufferRegion>> parts;
     for (const core::StageId stage : shared.stages) {
       const auto& devices = plan_.stages[stage.index()].devices;
       for (std::size_t d = m; d < devices.size(); d += members)

@@ -27,25 +27,25 @@ class RoundRobin {
   DeviceWorker& worker(std::size_t device) { return *workers_[device]; }
 
  private:
-  struct Delivery {
+  struct PendingDelivery {
     bool sent = false, arrived = false;
-    std::vector<Region> from, to;
+    std::vector<BufferRegion> from, to;
   };
-  struct Reduction {
-    std::vector<std::vector<Region>> parts;
+  struct PendingReduction {
+    std::vector<std::vector<BufferRegion>> parts;
   };
   using Read = DeviceWorker::Buffers (DeviceWorker::*)(core::OpId);
 
   bool advance(std::size_t device);
-  bool advance_group(const std::vector<core::DeviceId>& group, Relay& relay);
+  bool advance_group(const std::vector<core::DeviceId>& group, TaskRelay& relay);
   bool is_ready(std::size_t device);
   void begin(std::size_t device);
   void end(std::size_t device);
-  bool ready(std::size_t device, const Instruction& instruction);
-  void finish(const Instruction& instruction);
+  bool ready(std::size_t device, const DeviceInstruction& instruction);
+  void finish(const DeviceInstruction& instruction);
   void open(MessageId id);
-  void deliver(Delivery& delivery);
-  void reduce(const Instruction& instruction, std::size_t device);
+  void deliver(PendingDelivery& delivery);
+  void reduce(const DeviceInstruction& instruction, std::size_t device);
   void reduce_shared(std::size_t which);
   bool reduces(core::StageId stage, std::size_t device) const;
   bool shared_summed(core::StageId stage) const;
@@ -58,15 +58,15 @@ class RoundRobin {
   const graph::OpGraph& graph_;
   const plan::Plan& plan_;
   const DevicePrograms& program_;
-  const Groups groups_;
-  std::vector<std::unique_ptr<Relay>> relays_;  ///< [group]
+  const PeerGroups groups_;
+  std::vector<std::unique_ptr<TaskRelay>> relays_;  ///< [group]
   std::vector<std::unique_ptr<DeviceWorker>> workers_;
-  std::vector<std::unique_ptr<Division>> divisions_;  ///< [device]
+  std::vector<std::unique_ptr<OperatorDivision>> divisions_;  ///< [device]
   std::vector<std::size_t> next_;
   std::vector<int> barriers_;
-  std::vector<Delivery> deliveries_;
+  std::vector<PendingDelivery> deliveries_;
   std::map<core::StageId, std::map<std::size_t, int>> steps_, handed_in_;
-  std::map<core::StageId, std::deque<Reduction>> reductions_;
+  std::map<core::StageId, std::deque<PendingReduction>> reductions_;
   std::map<core::StageId, int> reduced_;
   std::vector<std::size_t> shared_in_;  ///< [shared parameters] devices that have handed in their part
   Weights gradients_;

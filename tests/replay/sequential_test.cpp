@@ -16,18 +16,18 @@
 #include "support/near.hpp"
 
 using namespace penstock;
+using replay::DeviceInstruction;
 using replay::DevicePrograms;
-using replay::Instruction;
 using replay::lower;
-using replay::test::Case;
-using replay::test::Fakes;
-using replay::test::Placement;
+using replay::test::FakeWorkers;
+using replay::test::ReplayCase;
+using replay::test::StagePlacement;
 using schedule::ActionKind;
 
 namespace {
 
 /// The simulator's duration of the instruction.
-core::Seconds duration(const Case& c, core::DeviceId device, const Instruction& i) {
+core::Seconds duration(const ReplayCase& c, core::DeviceId device, const DeviceInstruction& i) {
   if (!i.stage.valid() || i.kind == ActionKind::reduce_gradient) return {};
   const cost::Problem problem = c.problem();
   const plan::Stage& stage = c.plan.stages[i.stage.index()];
@@ -41,12 +41,12 @@ core::Seconds duration(const Case& c, core::DeviceId device, const Instruction& 
 }
 
 /// Replayed with workers that take the times of the cost model, by their own clocks.
-trace::Trace replayed(const Case& c, int iterations = 1, std::int64_t first_workspace = 0) {
+trace::Trace replayed(const ReplayCase& c, int iterations = 1, std::int64_t first_workspace = 0) {
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-  Fakes fakes(program, c.graph);
+  FakeWorkers fakes(program, c.graph);
   core::Seconds clock;
   for (std::size_t d = 0; d < fakes.list.size(); ++d)
-    fakes.list[d]->work = [&, d](const Instruction& i) { clock += duration(c, core::DeviceId(d), i); },
+    fakes.list[d]->work = [&, d](const DeviceInstruction& i) { clock += duration(c, core::DeviceId(d), i); },
     fakes.list[d]->first_workspace = first_workspace;
   replay::ReplayOptions options;
   options.warm_up = 0;
@@ -90,7 +90,7 @@ double difference(const trace::Trace& a, const trace::Trace& b) {
 
 TEST_CASE("1F1B on an even chain takes (m + p - 1)(F + B)") {
   // Four stages, eight micro-batches, 1 s forward, 2 s backward: 11 * 3 s.
-  const Case c = replay::test::even_chain("1f1b", Placement::row, 4, 8);
+  const ReplayCase c = replay::test::even_chain("1f1b", StagePlacement::row, 4, 8);
   CHECK(seconds(replayed(c).iteration) == support::near(33, 1e-9));
   CHECK(seconds(replayed(c, 3).iteration) == support::near(33, 1e-9));
 }
@@ -102,7 +102,7 @@ TEST_CASE("with the simulator's durations every task has the simulator's times")
     const auto& family = replay::test::families()[seed % replay::test::families().size()];
     if (std::string(family.name) == "dualpipev") continue;
     INFO(family.name, " ", seed);
-    const Case c = replay::test::random_case(family, seed);
+    const ReplayCase c = replay::test::random_case(family, seed);
     const trace::Trace ours = replayed(c),
                        simulated = sim::simulate(c.problem(), {c.problem().graph, c.plan, c.order});
     CHECK(ours.mini_batches == simulated.mini_batches);
@@ -116,7 +116,7 @@ TEST_CASE("with the simulator's durations every task has the simulator's times")
 }
 
 TEST_CASE("pairs that run as one take no less one after the other, and get what they need") {
-  const Case c = replay::test::even_chain("dualpipev", Placement::zigzag, 4, 10);
+  const ReplayCase c = replay::test::even_chain("dualpipev", StagePlacement::zigzag, 4, 10);
   const double ours = seconds(replayed(c).iteration),
                simulated =
                    seconds(sim::simulate(c.problem(), {c.problem().graph, c.plan, c.order}).iteration);
@@ -126,7 +126,7 @@ TEST_CASE("pairs that run as one take no less one after the other, and get what 
 
 TEST_CASE("the trace's peak is the worker's") {
   // gpipe, three micro-batches on one stage: 100 bytes each, and 7 while the third forward runs: 307.
-  const Case c = replay::test::even_chain("gpipe", Placement::row, 1, 3);
+  const ReplayCase c = replay::test::even_chain("gpipe", StagePlacement::row, 1, 3);
   const trace::Trace trace = replayed(c);
   const auto summary = trace::summarise(trace);
   CHECK(summary.peak_memory == core::Bytes(307));
@@ -136,14 +136,14 @@ TEST_CASE("the trace's peak is the worker's") {
 }
 
 TEST_CASE("a worker that throws is named with its task, and its kind of error is kept") {
-  const Case c = replay::test::even_chain("1f1b", Placement::row, 2, 4);
+  const ReplayCase c = replay::test::even_chain("1f1b", StagePlacement::row, 2, 4);
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   const auto failure = [&](const std::function<void()>& fail) {
-    Fakes fakes(program, c.graph);
-    fakes.list[1]->work = [&](const Instruction& i) {
+    FakeWorkers fakes(program, c.graph);
+    fakes.list[1]->work = [&](const DeviceInstruction& i) {
       if (i.kind == ActionKind::backward && i.micro_batch == 2) fail();
     };
-    run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, {});
+    run(program, c.problem(), c.plan, fakes.workers, replay::ReplayManner::sequential, {});
   };
   CHECK_THROWS_WITH_AS(failure([] { throw core::BadInput("no such extent"); }),
                        "device 1, backward of micro-batch 2 on stage 1: no such extent", core::Error);
@@ -152,32 +152,32 @@ TEST_CASE("a worker that throws is named with its task, and its kind of error is
 }
 
 TEST_CASE("a message without room at its receiver, and a request to stop, end a replay") {
-  const Case c = replay::test::even_chain("1f1b", Placement::row, 2, 4);
+  const ReplayCase c = replay::test::even_chain("1f1b", StagePlacement::row, 2, 4);
   DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
   program.open_at_start[1].clear();
-  Fakes fakes(program, c.graph);
+  FakeWorkers fakes(program, c.graph);
   CHECK_THROWS_WITH_AS(
-      run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, {}),
+      run(program, c.problem(), c.plan, fakes.workers, replay::ReplayManner::sequential, {}),
       "device 0, backward of micro-batch 0 on stage 0 waits for the gradients of micro-batch "
       "0 on stage 1 from device 1, which never comes",
       core::Error);
   const std::atomic<bool> stop = true;
   replay::ReplayOptions options;
   options.stop = core::StopToken(&stop);
-  CHECK_THROWS_AS(run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, options),
-                  core::Interrupted);
+  CHECK_THROWS_AS(run(program, c.problem(), c.plan, fakes.workers, replay::ReplayManner::sequential, options),
+                  core::InterruptedError);
 }
 
 TEST_CASE("by a real clock the makespan is that of the passes as they were timed") {
   // 1F1B, three stages, four micro-batches that sleep 1 ms forward and 2 ms backward: (4 + 3 - 1) * 3 ms.
-  const Case c = replay::test::even_chain("1f1b", Placement::row, 3, 4);
+  const ReplayCase c = replay::test::even_chain("1f1b", StagePlacement::row, 3, 4);
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-  Fakes fakes(program, c.graph);
+  FakeWorkers fakes(program, c.graph);
   for (const auto& fake : fakes.list)
-    fake->work = [](const Instruction& i) {
+    fake->work = [](const DeviceInstruction& i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(i.kind == ActionKind::forward ? 1 : 2));
     };
-  const auto result = run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, {});
+  const auto result = run(program, c.problem(), c.plan, fakes.workers, replay::ReplayManner::sequential, {});
   REQUIRE(result.iterations.size() == 5);
   const double best = std::min_element(result.iterations.begin(), result.iterations.end())->value();
   CHECK(best >= 0.018);
@@ -192,14 +192,14 @@ TEST_CASE("by a real clock the makespan is that of the passes as they were timed
 }
 
 TEST_CASE("iterations have bounds") {
-  const Case c = replay::test::even_chain("gpipe", Placement::row, 1, 1);
+  const ReplayCase c = replay::test::even_chain("gpipe", StagePlacement::row, 1, 1);
   const DevicePrograms program = lower(c.graph, {c.graph, c.plan, c.order});
-  Fakes fakes(program, c.graph);
+  FakeWorkers fakes(program, c.graph);
   const auto with = [&](int warm_up, int iterations) {
     replay::ReplayOptions options;
     options.warm_up = warm_up;
     options.iterations = iterations;
-    return run(program, c.problem(), c.plan, fakes.workers, replay::Manner::sequential, options);
+    return run(program, c.problem(), c.plan, fakes.workers, replay::ReplayManner::sequential, options);
   };
   CHECK(with(0, 1).iterations.size() == 1);
   CHECK(with(2, 2).iterations.size() == 2);

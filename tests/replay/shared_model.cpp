@@ -25,7 +25,8 @@ void place(CutModel& model, const std::vector<std::int32_t>& rank, const std::ve
 
 }  // namespace
 
-CutModel shared_model(const std::string& name, const Cut& cut, const std::vector<std::size_t>& replicas) {
+CutModel shared_model(const std::string& name, const CutSetting& cut,
+                      const std::vector<std::size_t>& replicas) {
   std::map<std::string, std::string> given = {
       {"vocabulary", "13"}, {"layers", "1"}, {"hidden", "8"}, {"heads", "2"}};
   if (name == "gpt") given["sequence"] = "3";
@@ -58,7 +59,7 @@ CutModel shared_chain(const std::vector<std::size_t>& replicas) {
   CutModel out = cut_model(net.build(), {.rank = {0, 1, 2}, .optimizer = plan::Optimizer::sgd});
   for (std::size_t s = 0; s < 3; ++s) out.plan.stages[s].operators = {core::OpId(s + 1)};
   out.plan.stages[0].operators.insert(out.plan.stages[0].operators.begin(), core::OpId(0));
-  out.costs = support::LaunchCosts(std::vector<support::LaunchCosts::Pass>(4));
+  out.costs = support::LaunchCosts(std::vector<support::LaunchCosts::PassTime>(4));
   place(out, {0, 1, 2}, replicas, 1000);
   schedule::derive_in_flight(out.plan, plan::StageGraph(out.graph, out.plan));
   return out;

@@ -7,7 +7,8 @@ namespace penstock::replay::test {
 
 /// gpt or encoder_decoder, one layer; stage s of `cut` on `replicas[cut.rank[s]]` devices of its own rank.
 /// Vocabulary 13, width 8: the table has 416 bytes.
-CutModel shared_model(const std::string& name, const Cut& cut, const std::vector<std::size_t>& replicas);
+CutModel shared_model(const std::string& name, const CutSetting& cut,
+                      const std::vector<std::size_t>& replicas);
 
 /// A chain of three stages of one operator: table, middle, and a head with the table's 5 x 4 numbers.
 /// Passes take no time, updates neither; cables carry 1 kB/s. Stage s on so many replicas.

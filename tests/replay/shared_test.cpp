@@ -25,10 +25,10 @@
 using namespace penstock;
 using core::DeviceId;
 using core::StageId;
+using replay::DeviceInstruction;
 using replay::DevicePrograms;
-using replay::Instruction;
-using replay::test::Cut;
 using replay::test::CutModel;
+using replay::test::CutSetting;
 using replay::test::shared_chain;
 using replay::test::shared_model;
 using schedule::ActionKind;
@@ -36,26 +36,26 @@ using trace::Span;
 
 namespace {
 
-struct Given {
+struct SharedSetup {
   std::string schedule;
   std::vector<std::int32_t> rank;
   std::vector<std::size_t> replicas;
   plan::Recomputation recompute{};
 };
-const std::vector<Given> kPlans = {{"1f1b", {0, 1, 2}, {1, 1, 2}},
-                                   {"gpipe", {0, 1}, {3, 1}, plan::kRecomputeStage},
-                                   {"zb_h1", {0, 1}, {2, 2}},
-                                   {"interleaved_1f1b", {0, 1, 0, 1}, {1, 2}},
-                                   {"zbv", {0, 1, 1, 0}, {2, 1}}};
+const std::vector<SharedSetup> kPlans = {{"1f1b", {0, 1, 2}, {1, 1, 2}},
+                                         {"gpipe", {0, 1}, {3, 1}, plan::kRecomputeStage},
+                                         {"zb_h1", {0, 1}, {2, 2}},
+                                         {"interleaved_1f1b", {0, 1, 0, 1}, {1, 2}},
+                                         {"zbv", {0, 1, 1, 0}, {2, 1}}};
 
-CutModel model_of(const std::string& name, const Given& given) {
-  const Cut cut{.schedule = given.schedule,
-                .rank = given.rank,
-                .mini_batch = 12,
-                .micro_batch = 3,
-                .recompute = given.recompute,
-                .sequential = true,
-                .optimizer = plan::Optimizer::adam};
+CutModel model_of(const std::string& name, const SharedSetup& given) {
+  const CutSetting cut{.schedule = given.schedule,
+                       .rank = given.rank,
+                       .mini_batch = 12,
+                       .micro_batch = 3,
+                       .recompute = given.recompute,
+                       .sequential = true,
+                       .optimizer = plan::Optimizer::adam};
   return shared_model(name, cut, given.replicas);
 }
 
@@ -64,8 +64,8 @@ DevicePrograms program_of(const CutModel& model) {
 }
 
 /// Real workers, a backend each.
-struct Team {
-  Team(const CutModel& m, const DevicePrograms& program) : model(m) {
+struct SharedTeam {
+  SharedTeam(const CutModel& m, const DevicePrograms& program) : model(m) {
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
       backends.push_back(kernels::open_device("host", 1));
       owned.push_back(make_worker(*backends[d], m.problem(), m.plan, DeviceId(d), program, {}));
@@ -89,7 +89,7 @@ struct Team {
   std::vector<replay::Worker*> workers;
 };
 
-core::Seconds duration(const CutModel& m, DeviceId device, const Instruction& i) {
+core::Seconds duration(const CutModel& m, DeviceId device, const DeviceInstruction& i) {
   if (!i.stage.valid() || i.kind == ActionKind::reduce_gradient) return {};
   const cost::Problem problem = m.problem();
   const plan::Stage& stage = m.plan.stages[i.stage.index()];
@@ -105,10 +105,10 @@ core::Seconds duration(const CutModel& m, DeviceId device, const Instruction& i)
 /// Replayed with workers that take the times of the cost model.
 trace::Trace imitated(const CutModel& m) {
   const DevicePrograms program = program_of(m);
-  replay::test::Fakes fakes(program, m.graph);
+  replay::test::FakeWorkers fakes(program, m.graph);
   core::Seconds clock;
   for (std::size_t d = 0; d < fakes.list.size(); ++d)
-    fakes.list[d]->work = [&, d](const Instruction& i) { clock += duration(m, DeviceId(d), i); };
+    fakes.list[d]->work = [&, d](const DeviceInstruction& i) { clock += duration(m, DeviceId(d), i); };
   replay::ReplayOptions options;
   options.warm_up = 0;
   options.iterations = 1;
@@ -132,7 +132,7 @@ std::vector<Key> sums(const trace::Trace& trace) {
 
 void check_bits(const CutModel& model) {
   const DevicePrograms program = program_of(model);
-  Team parallel(model, program), alone(model, program);
+  SharedTeam parallel(model, program), alone(model, program);
   replay::ReplayOptions options;
   options.iterations = 2;
   run_concurrent(program, model.problem(), model.plan, parallel.workers, options, {});
@@ -162,7 +162,7 @@ void check_simulated(const CutModel& m) {
 
 TEST_CASE("concurrently and in sequential emulation, copies have the same bits after several iterations") {
   for (const std::string name : {"gpt", "encoder_decoder"})
-    for (const Given& given : kPlans) {
+    for (const SharedSetup& given : kPlans) {
       CAPTURE(name);
       CAPTURE(given.schedule);
       check_bits(model_of(name, given));
@@ -171,7 +171,7 @@ TEST_CASE("concurrently and in sequential emulation, copies have the same bits a
 
 TEST_CASE("the simulator has the same sums, of the same bytes at the same time") {
   for (const std::string name : {"gpt", "encoder_decoder"})
-    for (const Given& given : kPlans) {
+    for (const SharedSetup& given : kPlans) {
       CAPTURE(name);
       CAPTURE(given.schedule);
       check_simulated(model_of(name, given));
@@ -187,12 +187,12 @@ TEST_CASE("two sums that ranks are ready for in opposite orders do not wait for 
 
 TEST_CASE("weights, gradients and state of copies take what the simulator counts") {
   for (const std::string name : {"gpt", "encoder_decoder"})
-    for (const Given& given : kPlans) {
+    for (const SharedSetup& given : kPlans) {
       CAPTURE(name);
       CAPTURE(given.schedule);
       const CutModel m = model_of(name, given);
       const DevicePrograms program = program_of(m);
-      Team team(m, program);
+      SharedTeam team(m, program);
       const auto simulated = trace::summarise(sim::simulate(m.problem(), {m.problem().graph, m.plan}));
       for (std::size_t d = 0; d < program.devices.size(); ++d)
         for (const auto kind :
@@ -208,7 +208,7 @@ TEST_CASE("a program sums what is shared after the gradients of both stages, onc
   const DevicePrograms program = program_of(chain);
   const auto passes = [&](std::size_t d) {
     std::vector<ActionKind> out;
-    for (const Instruction& i : program.devices[d]) out.push_back(i.kind);
+    for (const DeviceInstruction& i : program.devices[d]) out.push_back(i.kind);
     return out;
   };
   const std::vector<ActionKind> table = {ActionKind::forward,         ActionKind::forward,

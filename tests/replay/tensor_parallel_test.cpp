@@ -17,9 +17,9 @@ using core::OpId;
 using graph::OpKind;
 using plan::Partition;
 using replay::test::check_training;
-using replay::test::Cut;
 using replay::test::cut_model;
 using replay::test::CutModel;
+using replay::test::CutSetting;
 using replay::test::Weights;
 
 namespace {
@@ -71,7 +71,7 @@ graph::OpGraph mixtures() {
   return net.build();
 }
 
-std::string refusal(const graph::OpGraph& graph, const Cut& cut, OpKind kind, Partition how) {
+std::string refusal(const graph::OpGraph& graph, const CutSetting& cut, OpKind kind, Partition how) {
   CutModel model = cut_model(graph, cut);
   divide(model, kind, how);
   try {
@@ -85,7 +85,7 @@ std::string refusal(const graph::OpGraph& graph, const Cut& cut, OpKind kind, Pa
 }  // namespace
 
 TEST_CASE("transformers over groups of two and four, in stages, replicated, recomputed, split backwards") {
-  const std::vector<Cut> cuts = {
+  const std::vector<CutSetting> cuts = {
       {.rank = {0}, .tensor_parallel = 2},
       {.rank = {0}, .tensor_parallel = 2, .recompute = plan::kRecomputeLayers},
       {.rank = {0, 1}, .tensor_parallel = 4, .optimizer = plan::Optimizer::sgd},
@@ -102,7 +102,7 @@ TEST_CASE("transformers over groups of two and four, in stages, replicated, reco
       {.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .micro_batch = 1, .tensor_parallel = 2},
   };
   for (const auto& [name, given] : kSmall)
-    for (const Cut& cut : cuts) {
+    for (const CutSetting& cut : cuts) {
       CAPTURE(name);
       CAPTURE(cut.schedule);
       CAPTURE(cut.tensor_parallel);
@@ -111,15 +111,15 @@ TEST_CASE("transformers over groups of two and four, in stages, replicated, reco
 }
 
 TEST_CASE("mixtures of experts: in stages, replicated, every expert's columns over two and three devices") {
-  const std::vector<Cut> cuts = {{.rank = {0, 1}},
-                                 {.rank = {0, 1}, .replicas = 2, .recompute = plan::kRecomputeLayers},
-                                 {.rank = {0}, .tensor_parallel = 2},
-                                 {.schedule = "zb_h1",
-                                  .rank = {0, 1},
-                                  .micro_batch = 1,
-                                  .tensor_parallel = 3,
-                                  .optimizer = plan::Optimizer::sgd}};
-  for (const Cut& cut : cuts) {
+  const std::vector<CutSetting> cuts = {{.rank = {0, 1}},
+                                        {.rank = {0, 1}, .replicas = 2, .recompute = plan::kRecomputeLayers},
+                                        {.rank = {0}, .tensor_parallel = 2},
+                                        {.schedule = "zb_h1",
+                                         .rank = {0, 1},
+                                         .micro_batch = 1,
+                                         .tensor_parallel = 3,
+                                         .optimizer = plan::Optimizer::sgd}};
+  for (const CutSetting& cut : cuts) {
     CAPTURE(cut.tensor_parallel);
     check_training(cut_model(mixtures(), cut), {cut.mini_batch, kRounding});
   }
@@ -173,15 +173,16 @@ TEST_CASE("parameters that stages share are summed over the devices of one numbe
   Given gpt = kSmall.at("gpt");
   gpt["tied_head"] = "yes";
   const Given& encoder_decoder = replay::test::small_zoo().at("encoder_decoder");
-  for (const Cut& cut :
-       {Cut{.rank = {0, 1}, .tensor_parallel = 2},
-        Cut{.schedule = "gpipe",
+  for (const CutSetting& cut :
+       {CutSetting{.rank = {0, 1}, .tensor_parallel = 2},
+        CutSetting{.schedule = "gpipe",
         .rank = {0, 1, 2},
         .replicas = 2,
         .tensor_parallel = 2,
         .recompute = plan::kRecomputeStage},
-        Cut{.schedule = "zb_h1", .rank = {0, 1}, .micro_batch = 1, .tensor_parallel = 2},
-        Cut{.schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .micro_batch = 1, .tensor_parallel = 2}})
+        CutSetting{.schedule = "zb_h1", .rank = {0, 1}, .micro_batch = 1, .tensor_parallel = 2},
+        CutSetting{
+            .schedule = "interleaved_1f1b", .rank = {0, 1, 0, 1}, .micro_batch = 1, .tensor_parallel = 2}})
     for (const auto& [name, given] : {std::pair("gpt", gpt), {"encoder_decoder", encoder_decoder}}) {
       CAPTURE(std::string(name));
       CAPTURE(cut.schedule);
@@ -260,13 +261,13 @@ TEST_SUITE("slow") {
   // VGG-16 is among those of training_test.cpp: each costs half a minute.
   TEST_CASE("large models of the zoo over groups of two") {
     const auto sgd = plan::Optimizer::sgd;
-    const auto check = [&](const std::string& name, const Given& given, Cut cut,
-                           const replay::test::Accuracy& accuracy) {
+    const auto check = [&](const std::string& name, const Given& given, CutSetting cut,
+                           const replay::test::TrainingAccuracy& accuracy) {
       CAPTURE(name);
       cut.tensor_parallel = 2;
       check_training(cut_model(models::build(name, given), cut), accuracy);
     };
-    const Cut whole_batch{.rank = {0, 1}, .micro_batch = 4};
+    const CutSetting whole_batch{.rank = {0, 1}, .micro_batch = 4};
     check("bert", {{"sequence", "8"}}, {.rank = {0, 1}, .optimizer = sgd},
           {.at_once = 4, .most = 3e-4, .iterations = 1});
     check("resnet50", {{"resolution", "64"}}, whole_batch, {.at_once = 4, .last_bits = 3});
@@ -275,7 +276,7 @@ TEST_SUITE("slow") {
 }
 
 TEST_CASE("groups of different sizes hand each other parts of messages") {
-  const Cut cut{.rank = {0, 1}, .micro_batch = 4, .tensor_parallel = 4};
+  const CutSetting cut{.rank = {0, 1}, .micro_batch = 4, .tensor_parallel = 4};
   const graph::OpGraph graph = models::build("transformer", kSmall.at("transformer"));
   CutModel model = cut_model(graph, cut);
   model.plan.stages[1].tensor_parallel = 2;  // two replicas
@@ -329,7 +330,7 @@ TEST_CASE("operators that cannot be divided are refused by name") {
       net.attention("heads", net.input("x", {3, 8}), net.input("y", {3, 8}), net.input("z", {3, 8}), 2);
   net.linear("last", net.layer_norm("norm", x), 4);
   const graph::OpGraph graph = net.build();
-  const Cut two{.rank = {0}, .tensor_parallel = 2};
+  const CutSetting two{.rank = {0}, .tensor_parallel = 2};
   CHECK(refusal(graph, two, OpKind::norm, Partition::column) ==
         "operator 'norm' (norm): a replay with tensor parallelism: it needs the statistics of all features, "
         "and "

@@ -11,10 +11,10 @@
 #include "round_robin.hpp"
 
 using namespace penstock;
-using replay::Manner;
-using replay::test::Cut;
+using replay::ReplayManner;
 using replay::test::cut_model;
 using replay::test::CutModel;
+using replay::test::CutSetting;
 
 namespace {
 
@@ -28,7 +28,7 @@ graph::OpGraph two_towers() {
 }
 
 /// A warm-up and two iterations that count, each device with a backend of its own.
-void check_run(const Cut& cut, Manner manner) {
+void check_run(const CutSetting& cut, ReplayManner manner) {
   CAPTURE(cut.schedule);
   const CutModel c = cut_model(two_towers(), cut);
   const replay::TrainingSetup setup{.seed = 3, .rule = {.rate = 0.01f}};
@@ -59,17 +59,17 @@ void check_run(const Cut& cut, Manner manner) {
 
 TEST_CASE("a run in sequential emulation trains") {
   for (const std::string schedule : {"1f1b", "gpipe", "zb_h1"})
-    check_run({.schedule = schedule, .mini_batch = 8}, Manner::sequential);
+    check_run({.schedule = schedule, .mini_batch = 8}, ReplayManner::sequential);
   check_run({.mini_batch = 8, .micro_batch = 4, .replicas = 2, .recompute = plan::kRecomputeStage},
-            Manner::sequential);
+            ReplayManner::sequential);
 }
 
 TEST_CASE("a run in sequential emulation without a flush trains, replicas that hide their sums too") {
-  check_run({.schedule = "pipedream", .mini_batch = 2}, Manner::sequential);
-  check_run({.schedule = "pipedream_2bw", .mini_batch = 16, .replicas = 2}, Manner::sequential);
+  check_run({.schedule = "pipedream", .mini_batch = 2}, ReplayManner::sequential);
+  check_run({.schedule = "pipedream_2bw", .mini_batch = 16, .replicas = 2}, ReplayManner::sequential);
 }
 
 TEST_CASE("a run side by side trains, stages of one device too") {
-  check_run({.schedule = "gpipe", .rank = {0}, .mini_batch = 8}, Manner::concurrent);
-  check_run({.schedule = "interleaved_1f1b", .rank = {0, 0, 0}, .mini_batch = 8}, Manner::concurrent);
+  check_run({.schedule = "gpipe", .rank = {0}, .mini_batch = 8}, ReplayManner::concurrent);
+  check_run({.schedule = "interleaved_1f1b", .rank = {0, 0, 0}, .mini_batch = 8}, ReplayManner::concurrent);
 }

@@ -18,11 +18,11 @@
 #include "support/skip.hpp"
 
 using namespace penstock;
-using replay::test::Accuracy;
 using replay::test::check_training;
-using replay::test::Cut;
 using replay::test::cut_model;
 using replay::test::CutModel;
+using replay::test::CutSetting;
+using replay::test::TrainingAccuracy;
 using replay::test::Weights;
 
 namespace {
@@ -56,7 +56,8 @@ TEST_CASE("every family of schedules that flushes and that a plan can name train
   for (const auto& family : schedule::families()) {
     CAPTURE(family.name);
     if (family.weights != "flush") continue;
-    Cut cut{.schedule = family.name, .rank = placement(family.name), .mini_batch = 16, .micro_batch = 2};
+    CutSetting cut{
+        .schedule = family.name, .rank = placement(family.name), .mini_batch = 16, .micro_batch = 2};
     for (const std::size_t replicas : {1, 2}) {
       cut.replicas = replicas;
       if (replicas == 2) cut.recompute = plan::kRecomputeStage;
@@ -151,14 +152,16 @@ graph::OpGraph untied(const graph::OpGraph& model) {
   for (std::size_t v = 0; v < model.size(); ++v) {
     graph::Operator op = model.op(core::OpId(v));
     op.parameters = 0;
-    for (const kernels::Parameter& parameter : wires[v].parameters) op.parameters += parameter.slot.count();
+    for (const kernels::ParameterSlot& parameter : wires[v].parameters)
+      op.parameters += parameter.slot.count();
     op.parameters_of.clear();
     builder.add(op, model.operands(core::OpId(v)));
   }
   return builder.build();
 }
 
-void check_zoo(const std::string& name, const Given& given, const Cut& cut, const Accuracy& accuracy) {
+void check_zoo(const std::string& name, const Given& given, const CutSetting& cut,
+               const TrainingAccuracy& accuracy) {
   CAPTURE(name);
   CAPTURE(cut.schedule);
   check_training(cut_model(untied(models::build(name, given)), cut), accuracy);
@@ -167,7 +170,7 @@ void check_zoo(const std::string& name, const Given& given, const Cut& cut, cons
 }  // namespace
 
 TEST_CASE("small models of the zoo, cut along their branches or in a row") {
-  const std::vector<Cut> cuts = {
+  const std::vector<CutSetting> cuts = {
       {},
       {.sequential = true},
       {.schedule = "gpipe", .recompute = plan::kRecomputeStage},
@@ -176,12 +179,12 @@ TEST_CASE("small models of the zoo, cut along their branches or in a row") {
       {.rank = {0}, .recompute = plan::kRecomputeLayers},
   };
   for (const auto& [name, given] : replay::test::small_zoo())
-    for (const Cut& cut : cuts) check_zoo(name, given, cut, {cut.mini_batch, 1e-4});
+    for (const CutSetting& cut : cuts) check_zoo(name, given, cut, {cut.mini_batch, 1e-4});
 }
 
 TEST_CASE("split attention's cores are computed again; one that is inside an operator is refused") {
   auto given = replay::test::small_zoo().at("gpt");
-  Cut cut{.rank = {0}, .recompute = plan::kRecomputeCore};
+  CutSetting cut{.rank = {0}, .recompute = plan::kRecomputeCore};
   given["attention"] = "split";
   for (const char* schedule : {"zb_h1", "1f1b"}) {
     cut.schedule = schedule;
@@ -203,9 +206,9 @@ TEST_CASE("after a request to stop, a device draws no weights and begins no othe
   const replay::TrainingSetup setup{.stop = core::StopToken(&stop)};
   replay::test::RoundRobin run(*host, model.problem(), model.plan, program, setup);
   stop = true;
-  CHECK_THROWS_AS(run.run(), core::Interrupted);
+  CHECK_THROWS_AS(run.run(), core::InterruptedError);
   CHECK_THROWS_AS(replay::test::RoundRobin(*host, model.problem(), model.plan, program, setup),
-                  core::Interrupted);
+                  core::InterruptedError);
 }
 
 TEST_CASE("operators tied within a stage add to one gradient") {
@@ -216,7 +219,7 @@ TEST_CASE("operators tied within a stage add to one gradient") {
 }
 
 TEST_CASE("operators tied across stages keep equal copies, and train as on one device") {
-  const std::vector<std::pair<Cut, std::vector<std::size_t>>> cuts = {
+  const std::vector<std::pair<CutSetting, std::vector<std::size_t>>> cuts = {
       {{.rank = {0, 1, 2}}, {1, 1, 1}},
       {{.rank = {0, 1}, .mini_batch = 6, .micro_batch = 3}, {1, 3}},
       {{.schedule = "gpipe", .rank = {0, 1, 2}, .recompute = plan::kRecomputeStage}, {2, 1, 1}},

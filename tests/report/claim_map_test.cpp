@@ -8,14 +8,14 @@
 
 using namespace penstock;
 using report::Claim;
-using report::Rows;
+using report::TextRows;
 
 namespace {
 
 /// Two planners on 4 and 8 devices with two hosts and three mini-batches; `b` takes 1.3 times as long per
 /// host.
-Rows rows() {
-  Rows out{
+TextRows rows() {
+  TextRows out{
       {"devices", "host", "mini_batch", "planner", "rate"}, {"devices", "host", "mini_batch", "planner"}, {}};
   for (const char* devices : {"8", "4"})
     for (const char* host : {"slow", "none"})
@@ -66,7 +66,7 @@ TEST_CASE(
 }
 
 TEST_CASE("above even is orange, below is blue, a row without a number is a dash") {
-  Rows some = rows();
+  TextRows some = rows();
   for (auto& row : some.cells) {
     if (row[3] != "b") continue;
     if (row[1] == "slow") row[4] = "2";

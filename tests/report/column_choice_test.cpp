@@ -62,7 +62,7 @@ TEST_CASE(
 }
 
 TEST_CASE("CSV and JSON have a ratio only on request") {
-  const Columns with{.axes = true, .ratio = true};
+  const ColumnGroups with{.axes = true, .ratio = true};
   CHECK(to_csv(rows(), with).find(",samples_per_s,ratio,tokens_per_s,") != std::string::npos);
   CHECK(to_csv(rows()).find(",ratio,") == std::string::npos);
   CHECK(to_json(rows(), {}, with).find("\"ratio\": 1.25") != std::string::npos);

@@ -27,7 +27,7 @@ using Known = std::tuple<std::int64_t, std::int64_t, std::size_t, std::size_t, b
 
 std::multiset<Known> inferred(const trace::Trace& trace) {
   std::multiset<Known> out;
-  for (const report::Flow& flow : report::flows(trace)) {
+  for (const report::TransferFlow& flow : report::flows(trace)) {
     REQUIRE(flow.sender != report::kNoSpan);
     REQUIRE(flow.receiver != report::kNoSpan);
     const Span &t = trace.spans[flow.transfer], &a = trace.spans[flow.sender],
@@ -43,11 +43,11 @@ std::multiset<Known> inferred(const trace::Trace& trace) {
 std::multiset<Known> simulated(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                sim::NetworkModel network) {
   const auto graph = sim::build_iteration(problem, scheduled, {network}).graph;
-  const sim::Times times = sim::run(graph, network);
+  const sim::TaskTimes times = sim::run(graph, network);
   std::multiset<Known> out;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     if (graph.tasks[t].kind != TaskKind::transfer) continue;
-    const sim::Path& path = graph.path(static_cast<sim::TaskId>(t));
+    const sim::TransferPath& path = graph.path(static_cast<sim::TaskId>(t));
     const sim::Task& receiver = graph.task(graph.tasks[t].next);
     out.insert({times.start[t], times.end[t], path.from.index(), path.to.index(),
                 receiver.kind == TaskKind::forward, receiver.device().index(),
@@ -84,16 +84,16 @@ TEST_CASE("flows inferred from a trace are those of the simulator's task graph")
 }
 
 TEST_CASE("flows are inferred correctly if stages share devices, gradients are cut, or replicas take turns") {
-  struct Row {
+  struct FlowRow {
     const char* schedule;
     std::vector<std::int32_t> rank;
     std::size_t replicas;
   };
-  for (const Row& row :
-       {Row{"interleaved_1f1b", schedule::loop_placement(4, 2), 1},
-        Row{"zb_h1", schedule::loop_placement(4, 1), 2}, Row{"zbv", schedule::zigzag_placement(4, 2), 1},
-        Row{"hanayo", schedule::zigzag_placement(4, 2), 1},
-        Row{"pipedream", schedule::loop_placement(4, 1), 2}}) {
+  for (const FlowRow& row : {FlowRow{"interleaved_1f1b", schedule::loop_placement(4, 2), 1},
+                             FlowRow{"zb_h1", schedule::loop_placement(4, 1), 2},
+                             FlowRow{"zbv", schedule::zigzag_placement(4, 2), 1},
+                             FlowRow{"hanayo", schedule::zigzag_placement(4, 2), 1},
+                             FlowRow{"pipedream", schedule::loop_placement(4, 1), 2}}) {
     CAPTURE(row.schedule);
     std::vector<std::pair<int, int>> edges;
     for (int s = 0; s + 1 < static_cast<int>(row.rank.size()); ++s) edges.emplace_back(s, s + 1);

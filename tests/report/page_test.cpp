@@ -121,7 +121,7 @@ TEST_CASE("every column of the results is in the page, with words, kind and prio
   CHECK(column(rows, "iteration_s")["values"][0] == 2.56);
   CHECK(column(rows, "status")["values"][1] == "infeasible: no room");
   CHECK(column(rows, "schedule")["values"] == Json::parse("[null, null]"));
-  const report::Rows all = report::to_rows(page_of("plain").results.rows, true);
+  const report::TextRows all = report::to_rows(page_of("plain").results.rows, true);
   for (const std::string& name : all.columns) CHECK_FALSE(column(rows, name).is_null());
   CHECK(rows["columns"].size() == all.columns.size());
 }

@@ -87,7 +87,7 @@ TEST_CASE("memory is a counter with one series per kind") {
 }
 
 TEST_CASE("a name's ending chooses the form, and JSON ends at its limit") {
-  const support::Scratch scratch("perfetto_test");
+  const support::ScratchFolder scratch("perfetto_test");
   trace::Trace trace;
   trace.devices.resize(2);
   trace.spans.assign(report::kMostJsonSpans, transfer(0, 1, 0, 0));

@@ -39,7 +39,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("a panel for each model, a line for each planner, a marker for each value") {
-  const std::string svg = results_chart_svg(rows(), Quantity::throughput, "a & b");
+  const std::string svg = results_chart_svg(rows(), ChartQuantity::throughput, "a & b");
   CHECK(svg.starts_with("<svg xmlns="));
   CHECK(count(svg, ">a &amp; b</text>") == 1);
   CHECK(count(svg, "class=\"name\">mmt on summit</text>") == 1);
@@ -47,12 +47,12 @@ TEST_CASE("a panel for each model, a line for each planner, a marker for each va
   CHECK(count(svg, "class=\"line\"") == 2);        // graphpipe on mmt has one value
   CHECK(count(svg, "class=\"marker\"") == 5 + 2);  // and two in the legend
   CHECK(count(svg, ">devices</text>") == 2);
-  CHECK(svg == results_chart_svg(rows(), Quantity::throughput, "a & b"));
+  CHECK(svg == results_chart_svg(rows(), ChartQuantity::throughput, "a & b"));
 }
 
 TEST_CASE("points are at their values: twice the throughput is twice as high") {
   const std::vector two{row("mmt", 4, "spp", 100), row("mmt", 16, "spp", 200)};
-  const std::string svg = results_chart_svg(two, Quantity::throughput, "");
+  const std::string svg = results_chart_svg(two, ChartQuantity::throughput, "");
   const auto line = svg.find("class=\"line\"");
   REQUIRE(line != svg.npos);
   double x1 = 0, y1 = 0, x2 = 0, y2 = 0;
@@ -67,22 +67,22 @@ TEST_CASE("points are at their values: twice the throughput is twice as high") {
 
 TEST_CASE("one count of devices: over mini-batches, or bars where they are one too") {
   std::vector one{row("mmt", 4, "spp", 50), row("mmt", 4, "graphpipe", 100)};
-  const std::string bars = results_chart_svg(one, Quantity::throughput, "");
+  const std::string bars = results_chart_svg(one, ChartQuantity::throughput, "");
   CHECK(count(bars, "<rect x=") == 2);
   CHECK(count(bars, ">graphpipe</text>") == 2);  // in the legend, and in front of its bar
   CHECK(count(bars, "class=\"line\"") == 0);
   one[1].planner = "spp";
   one[1].mini_batch = 256;
-  CHECK(count(results_chart_svg(one, Quantity::throughput, ""), ">mini-batch</text>") == 1);
+  CHECK(count(results_chart_svg(one, ChartQuantity::throughput, ""), ">mini-batch</text>") == 1);
 }
 
 TEST_CASE("search times of cells that ran side by side have a note, those measured one by one do not") {
   std::vector timed = rows();
-  const std::string shared = results_chart_svg(timed, Quantity::search_time, "");
+  const std::string shared = results_chart_svg(timed, ChartQuantity::search_time, "");
   CHECK(count(shared, "Cells ran side by side") == 1);
-  CHECK(count(results_chart_svg(timed, Quantity::throughput, ""), "Cells ran side by side") == 0);
+  CHECK(count(results_chart_svg(timed, ChartQuantity::throughput, ""), "Cells ran side by side") == 0);
   for (CellResult& one : timed) one.search_memory_bytes = 1;
-  CHECK(count(results_chart_svg(timed, Quantity::search_time, ""), "Cells ran side by side") == 0);
+  CHECK(count(results_chart_svg(timed, ChartQuantity::search_time, ""), "Cells ran side by side") == 0);
 }
 
 TEST_CASE("the best twelve of many planners are drawn; without any value there is no picture") {
@@ -90,18 +90,18 @@ TEST_CASE("the best twelve of many planners are drawn; without any value there i
   for (int i = 0; i < 20; ++i)
     for (const int devices : {4, 16})
       many.push_back(row("mmt", devices, ("p" + std::to_string(i)).c_str(), 10 + i));
-  const std::string svg = results_chart_svg(many, Quantity::throughput, "");
+  const std::string svg = results_chart_svg(many, ChartQuantity::throughput, "");
   CHECK(count(svg, "class=\"line\"") == 12);
   CHECK(count(svg, ">p7</text>") == 0);
   CHECK(count(svg, ">p8</text>") == 1);
-  CHECK_THROWS_AS(results_chart_svg(many, Quantity::memory, ""), penstock::core::BadInput);
+  CHECK_THROWS_AS(results_chart_svg(many, ChartQuantity::memory, ""), penstock::core::BadInput);
   CHECK_THROWS_AS(quantity("memry"), penstock::core::BadInput);
 }
 
 TEST_CASE("where planners are equal no line and no marker hides another") {
   std::vector same{row("mmt", 4, "a", 100),  row("mmt", 16, "a", 200), row("mmt", 4, "b", 100),
                    row("mmt", 16, "b", 200), row("mmt", 4, "c", 100),  row("mmt", 16, "c", 150)};
-  const std::string svg = results_chart_svg(same, Quantity::throughput, "");
+  const std::string svg = results_chart_svg(same, ChartQuantity::throughput, "");
   CHECK(count(svg, "class=\"line\"") == 3);
   CHECK(count(svg, "stroke-dasharray") == 1);  // b; c has but one point in common with others
   std::set<std::string> places;

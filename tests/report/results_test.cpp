@@ -96,7 +96,7 @@ TEST_CASE("JSON reads back: the same rows and provenance give the same text") {
   provenance.seed = std::numeric_limits<std::uint64_t>::max();
   const CellResult rows[] = {solved(), failed()};
   const std::string text = to_json(rows, provenance);
-  const Results back = parse_results(text, "results.json");
+  const ResultSet back = parse_results(text, "results.json");
   CHECK(to_json(back.rows, back.provenance) == text);
   CHECK(to_csv(back.rows) == to_csv(rows));
 }
@@ -107,8 +107,8 @@ TEST_CASE("a property of stages is one number if they agree, otherwise the least
   CHECK(json["micro_batch"] == 4);
   CHECK(json["data_parallel"] == "1-4");
   const CellResult back = parse_record(to_record(rows[0]));
-  CHECK(back.data_parallel == penstock::plan::Extent{1, 4});
-  CHECK(back.micro_batch == penstock::plan::Extent{4, 4});
+  CHECK(back.data_parallel == penstock::plan::ValueRange{1, 4});
+  CHECK(back.micro_batch == penstock::plan::ValueRange{4, 4});
   for (const char* text : {"", "-", "4-", "4-1", "1-4x", "-1", "1.5"}) {
     auto odd = json;
     odd["micro_batch"] = text;
@@ -147,7 +147,7 @@ TEST_CASE("lasting and measured columns are separate, each with the subject of t
   row.setting = "network=fifo";
   row.date = "2000-01-01T00:00:00Z";
   const CellResult rows[] = {row};
-  const Columns lasting{.axes = true, .measured = false},
+  const ColumnGroups lasting{.axes = true, .measured = false},
       timings{.axes = true, .results = false, .origin = true};
   CHECK(to_csv(rows, timings) ==
         "model,cluster,devices,planner,mini_batch,setting,search_s,judging_s,search_memory_bytes,date,"
@@ -176,9 +176,9 @@ TEST_CASE("rows and provenance in files of their own read back too") {
   CellResult row = solved();
   row.setting = "network=fifo";
   const CellResult rows[] = {row, failed()};
-  const Columns lasting{.axes = true, .measured = false};
+  const ColumnGroups lasting{.axes = true, .measured = false};
   const std::string text = rows_json(rows, lasting);
-  const Results back = parse_results(text, "results.json");
+  const ResultSet back = parse_results(text, "results.json");
   CHECK(rows_json(back.rows, lasting) == text);
   CHECK(back.provenance.version.empty());
   CHECK(to_json(parse_provenance(to_json(provenance), "provenance.json")) == to_json(provenance));
@@ -192,7 +192,7 @@ TEST_CASE("columns of a CSV find the rows that are about the same, whatever thei
   other.search_s = 2;
   other.hardware = "two lines,\n\"one\" machine";
   const CellResult written[] = {failed(), other, row};
-  const Columns timings{.axes = true, .results = false, .origin = true};
+  const ColumnGroups timings{.axes = true, .results = false, .origin = true};
   const std::string csv = to_csv(written, timings);
   row.search_s = other.search_s = {};
   other.hardware.clear();
@@ -236,7 +236,7 @@ TEST_CASE(
   other.setting = "micro_batch=8 network=fair";
   other.micro_batch.reset();  // without a plan
   const CellResult both[] = {row, other};
-  const Rows rows = to_rows(both);
+  const TextRows rows = to_rows(both);
   const auto column = [&](const std::string& name) {
     return static_cast<std::size_t>(std::find(rows.columns.begin(), rows.columns.end(), name) -
                                     rows.columns.begin());

@@ -107,7 +107,7 @@ TEST_CASE("random shapes: every family either refuses in words or makes a schedu
     ScheduleShape s = shape(random.between(1, 7), random.between(0, 3), random.between(1, 24));
     if (random.chance(0.3)) s.group = random.between(1, 12);
     if (random.chance(0.5)) s.memory_limit = random.between(1, 20);
-    for (const Family& family : families()) {
+    for (const ScheduleFamily& family : families()) {
       CAPTURE(family.name);
       CAPTURE(s.ranks);
       CAPTURE(s.chunks);
@@ -149,7 +149,7 @@ TEST_CASE("generated orders equal the published schedules action for action") {
 }
 
 TEST_CASE("a group changes the schedule, or the family refuses it") {
-  for (const Family& family : families()) {
+  for (const ScheduleFamily& family : families()) {
     CAPTURE(family.name);
     ScheduleShape grouped = shape(4, family.chunks, 8);
     grouped.group =

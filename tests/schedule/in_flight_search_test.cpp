@@ -51,6 +51,6 @@ TEST_CASE("counts given are where the search starts; none grows") {
 TEST_CASE("other errors are passed on") {
   plan::Plan p = two_stages(16);
   CHECK_THROWS_AS(
-      schedule::search_in_flight(p, [](const plan::Plan&) -> Picoseconds { throw core::Interrupted(); }),
-      core::Interrupted);
+      schedule::search_in_flight(p, [](const plan::Plan&) -> Picoseconds { throw core::InterruptedError(); }),
+      core::InterruptedError);
 }

@@ -10,7 +10,7 @@
 using namespace penstock;
 using core::Picoseconds;
 using schedule::ListRule;
-using schedule::Phase;
+using schedule::PassPhase;
 using schedule::Pipeline;
 using schedule::Task;
 

@@ -75,7 +75,7 @@ TEST_CASE("gradients are reduced after a stage's last weight gradient") {
 }
 
 TEST_CASE("every family stays free of faults after any addition, with each pass it had") {
-  for (const Family& family : families()) {
+  for (const ScheduleFamily& family : families()) {
     ScheduleShape shape;
     shape.ranks = 4, shape.micro_batches = 8;
     const Schedule made = make_schedule(family.name, shape);

@@ -11,13 +11,14 @@
 using namespace penstock;
 using core::Picoseconds;
 using schedule::MachineOrder;
-using schedule::Phase;
+using schedule::PassPhase;
 using schedule::Pipeline;
 using schedule::Task;
 
 namespace {
 
-const Task F0{Phase::forward, 0}, F1{Phase::forward, 1}, B0{Phase::backward, 0}, B1{Phase::backward, 1};
+const Task F0{PassPhase::forward, 0}, F1{PassPhase::forward, 1}, B0{PassPhase::backward, 0},
+    B1{PassPhase::backward, 1};
 
 /// Two stages, forward 1 and backward 2; a link that takes 3 forward and 4 back.
 Pipeline pair_of_stages(bool full_duplex) {
@@ -49,7 +50,7 @@ std::string with_fault(const std::function<void(Pipeline&)>& spoil) {
 /// Independent definition by rounds over everything: every step that can still start later is moved, until
 /// nothing moves.
 Picoseconds by_rounds(const Pipeline& pipeline, const MachineOrder& order) {
-  const schedule::Unrolled unrolled(pipeline);
+  const schedule::UnrolledPipeline unrolled(pipeline);
   std::vector<std::vector<Picoseconds>> start(
       unrolled.steps.size(), std::vector<Picoseconds>(static_cast<std::size_t>(pipeline.micro_batches)));
   for (bool moved = true; moved;) {
@@ -126,7 +127,7 @@ TEST_CASE("rows that lack a task, double it or hold a stranger are refused by ma
   CHECK(refusal(pipeline, order) == "machine 1: 3 tasks where 4 are due");
   order[1].push_back(F0);
   CHECK(refusal(pipeline, order) == "machine 1 cell 3: F0 appears twice there");
-  order[1][3] = {Phase::backward, 2};
+  order[1][3] = {PassPhase::backward, 2};
   CHECK(refusal(pipeline, order) == "machine 1 cell 3: B2 is no task of this machine");
   order[1][3] = B1;
   order[2][1] = B1;
@@ -172,10 +173,10 @@ TEST_CASE("execution agrees with a twin that goes round and round, on 500 random
   core::Random random(3);
   for (int n = 0; n < 500; ++n) {
     const Pipeline pipeline = support::random_pipeline(random, {5, 6, n % 2 == 0});
-    const schedule::Unrolled unrolled(pipeline);
+    const schedule::UnrolledPipeline unrolled(pipeline);
     MachineOrder order(unrolled.machines);
-    for (const Phase phase :
-         {Phase::forward, Phase::backward})  // all forwards, then all backwards: never a deadlock
+    for (const PassPhase phase :
+         {PassPhase::forward, PassPhase::backward})  // all forwards, then all backwards: never a deadlock
       for (std::size_t k = 0; k < order.size(); ++k)
         for (const std::size_t id : unrolled.steps_of[k])
           for (std::int32_t m = 0; m < pipeline.micro_batches && unrolled.steps[id].phase == phase; ++m)

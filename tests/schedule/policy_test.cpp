@@ -13,7 +13,7 @@ using namespace penstock::schedule;
 
 TEST_CASE("the policy of the header is 1F1B") {
   for (int p = 1; p <= 6; ++p) {
-    const auto one_f_one_b = [p](const Choice& c) -> std::optional<std::size_t> {
+    const auto one_f_one_b = [p](const RankChoice& c) -> std::optional<std::size_t> {
       for (std::size_t k = 0; k < c.ready.size(); ++k)
         if (c.ready[k].kind == ActionKind::backward) return k;
       return c.live < p - c.rank ? std::optional<std::size_t>(0) : std::nullopt;
@@ -30,7 +30,7 @@ TEST_CASE("schedules of any policy have no faults") {
   core::Random random(3);
   for (int trial = 0; trial < 100; ++trial) {
     const int p = random.between(1, 5), v = random.between(1, 3), m = random.between(1, 9);
-    const auto any = [&](const Choice& c) -> std::optional<std::size_t> {
+    const auto any = [&](const RankChoice& c) -> std::optional<std::size_t> {
       return static_cast<std::size_t>(random.between(0, static_cast<int>(c.ready.size()) - 1));
     };
     const auto placement = random.chance(0.5) ? loop_placement(p, v) : zigzag_placement(p, v);
@@ -41,12 +41,12 @@ TEST_CASE("schedules of any policy have no faults") {
 
 TEST_CASE("a policy that never starts anything is reported") {
   CHECK_THROWS_WITH_AS(schedule_by_policy({loop_placement(2, 1), 2, 1},
-                                          [](const Choice&) { return std::optional<std::size_t>(); }),
+                                          [](const RankChoice&) { return std::optional<std::size_t>(); }),
                        "the policy lets every rank wait for ever", core::Error);
 }
 
 TEST_CASE("messages take a delay between ranks, not within one; a whole backward pass both its halves") {
-  const auto deepest = [](const Choice& c) -> std::optional<std::size_t> {
+  const auto deepest = [](const RankChoice& c) -> std::optional<std::size_t> {
     std::size_t best = 0;
     for (std::size_t k = 1; k < c.ready.size(); ++k) {
       const Action &a = c.ready[k], &b = c.ready[best];

@@ -129,7 +129,7 @@ TEST_CASE("PipeMare and XPipe keep one version: forwards miss n - 1 - r updates,
 }
 
 TEST_CASE("a flush keeps one version in every family and misses nothing") {
-  for (const Family& family : families()) {
+  for (const ScheduleFamily& family : families()) {
     if (family.weights != "flush") continue;
     ScheduleShape shape;
     shape.ranks = 4, shape.micro_batches = 8;

@@ -38,7 +38,8 @@ double logged_iteration_ms(const std::vector<LoggedStage>& rows, std::int64_t mi
   const auto slowest =
       std::max_element(rows.begin(), rows.end(), [](const auto& x, const auto& y) { return x.tps < y.tps; });
   return slowest->tps * static_cast<double>(slowest->micro_batch) +
-         score::iteration_seconds(p, plan::StageGraph(g, p), tps, score::Network{{{}, {}}, {{}, {}}, {}});
+         score::iteration_seconds(p, plan::StageGraph(g, p), tps,
+                                  score::AssumedNetwork{{{}, {}}, {{}, {}}, {}});
 }
 
 }  // namespace
@@ -90,7 +91,7 @@ TEST_CASE("stages that share devices add up, and divide the fill: 4 stages on 2 
     if (s > 0) p.stages[s].after = {StageId(s - 1)};
   }
   const std::vector<double> tps(4, 3.0);
-  const score::Network network{{{}, {}}, {{}, {}}};
+  const score::AssumedNetwork network{{{}, {}}, {{}, {}}};
   CHECK(score::busiest_device(p, tps) == 6);
   CHECK(score::iteration_seconds(p, plan::StageGraph(g, p), tps, network) == 8 * 6 + 6.0 / 2);
   // A single sample: its way through all stages is no shorter than 12 s.
@@ -106,7 +107,7 @@ TEST_CASE(
   plan::Plan p;
   p.training.mini_batch = 10;
   for (std::size_t s = 0; s < 3; ++s) p.stages.push_back({{OpId(s)}, {DeviceId(s)}, 1, 1, 0, {}});
-  const score::Network network{{{}, {}}, {{}, {}}};
+  const score::AssumedNetwork network{{{}, {}}, {{}, {}}};
   CHECK(score::iteration_seconds(p, plan::StageGraph(g, p), {1, 5, 2}, network) == 52);
   // The join at 5.5 s: 55 s and the longer branch's 5 s.
   CHECK(score::iteration_seconds(p, plan::StageGraph(g, p), {1, 5, 5.5}, network) == 60);
@@ -119,7 +120,7 @@ TEST_CASE("a row of stages sends over each boundary there and back") {
   plan::Plan p;
   p.training.mini_batch = 1;
   p.stages = {{{OpId(0)}, {DeviceId(0)}, 1, 1, 0, {}}, {{OpId(1)}, {DeviceId(1)}, 1, 1, 0, {}}};
-  const score::Network network{{{}, {0.5, 1e-3}}, {{}, {}}};
+  const score::AssumedNetwork network{{{}, {0.5, 1e-3}}, {{}, {}}};
   CHECK(score::iteration_seconds(p, plan::StageGraph(g, p), {1, 1}, network) == support::near(5));
 }
 

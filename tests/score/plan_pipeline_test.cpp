@@ -25,7 +25,7 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000'000;  // ps
 
 /// Three operators in a row, 1 ms forward and 2 ms backward per sample; tensors of 1 kB per sample.
-struct Row {
+struct OperatorRow {
   graph::OpGraph graph = support::tiny_graph(3, {{0, 1}, {1, 2}});
   support::FixedCosts costs = support::FixedCosts::uniform(3, 1e-3, 2e-3);
   cluster::Cluster cluster = support::tiny_cluster(4, std::int64_t{1} << 40, 1e6, 5e-4);
@@ -35,8 +35,8 @@ struct Row {
 
 /// Two stages: operators 0 and 1 on devices 0 and 1, operator 2 on devices 2 and 3; micro-batches of 4 of 16
 /// samples.
-Row two_by_two() {
-  Row out;
+OperatorRow two_by_two() {
+  OperatorRow out;
   out.plan.training.mini_batch = 16;
   out.plan.stages = {{{OpId(0), OpId(1)}, {DeviceId(0), DeviceId(1)}, 4, 1, 8, {}},
                      {{OpId(2)}, {DeviceId(2), DeviceId(3)}, 4, 1, 0, {}}};
@@ -48,7 +48,7 @@ Row two_by_two() {
 TEST_CASE("a plan with one micro-batch size: a machine per device, a link per pair that shares samples") {
   // Two samples per replica: 2 * 2 ms forward; 2 kB at 1 MB/s take 2 ms, over two cables of 0.5 ms latency
   // each.
-  const Row row = two_by_two();
+  const OperatorRow row = two_by_two();
   const auto devices = score::device_pipeline(row.problem(), row.plan);
   REQUIRE(devices.stages.size() == 4);
   REQUIRE(devices.links.size() == 2);
@@ -75,7 +75,7 @@ TEST_CASE("replicas of uneven share: three samples over two devices, two devices
   //   samples   0    1    2
   //   stage 0   a    b    b      (1 and 2)
   //   stage 1   c    d    e      (1 each): messages a-c, b-d, b-e
-  Row row = two_by_two();
+  OperatorRow row = two_by_two();
   row.cluster = support::tiny_cluster(5, std::int64_t{1} << 40, 1e6);
   row.plan.training.mini_batch = 6;
   row.plan.stages[0].micro_batch = row.plan.stages[1].micro_batch = 3;
@@ -96,7 +96,7 @@ TEST_CASE("replicas of uneven share: three samples over two devices, two devices
 TEST_CASE("replicated weights are reduced after the last backward") {
   // 1000 weights of 4 bytes on a ring of two. That is 4 kB over a route of 1 MB/s and 1 ms, 2 steps of half:
   // 4 ms + 2 ms.
-  Row row = two_by_two();
+  OperatorRow row = two_by_two();
   graph::GraphBuilder builder("weights");
   for (int v = 0; v < 3; ++v) builder.add(support::unit_op(std::to_string(v), 1e9, v == 2 ? 1000 : 0));
   for (std::size_t v = 0; v < 2; ++v) builder.add_edge(OpId(v), OpId(v + 1));
@@ -108,7 +108,7 @@ TEST_CASE("replicated weights are reduced after the last backward") {
   // meanwhile, message by message, that is all.
   row.plan.stages = {{{OpId(0), OpId(1), OpId(2)}, {DeviceId(0), DeviceId(1)}, 4, 1, 4, {}}};
   CHECK(score::lower_bound(row.problem(), row.plan)->time == Picoseconds(78 * kMillisecond));
-  CHECK(score::lower_bound(row.problem(), row.plan, score::Reduction::free)->time ==
+  CHECK(score::lower_bound(row.problem(), row.plan, score::ReductionTiming::free)->time ==
         Picoseconds(72 * kMillisecond));
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("the exposed part of a bucketed all-reduce is in the bound, the hidden
     builder.add(support::unit_op(std::to_string(v), 1e9, 250));
     if (v > 0) builder.add_edge(OpId(v - 1), OpId(v));
   }
-  Row row;
+  OperatorRow row;
   row.graph = builder.build();
   row.costs = support::FixedCosts::uniform(4, 1, 1);
   row.plan.training.mini_batch = 2;
@@ -134,7 +134,7 @@ TEST_CASE("the exposed part of a bucketed all-reduce is in the bound, the hidden
     const auto simulated = sim::simulate_time(row.problem(), score::scheduled(row.problem(), row.plan), {});
     CHECK(to_seconds(simulated).value() == support::near(8 + left));
     CHECK(to_seconds(score::lower_bound(row.problem(), row.plan)->time).value() == support::near(8 + left));
-    CHECK(score::least_iteration(row.problem(), row.plan, score::Reduction::closed_form).value() ==
+    CHECK(score::least_iteration(row.problem(), row.plan, score::ReductionTiming::closed_form).value() ==
           support::near(8 + left));
   }
 }
@@ -143,7 +143,7 @@ TEST_CASE("the bound of a plan names its kind and device") {
   // Device 0 works 4 * 12 ms = 48 ms with nothing before or after. With room for two micro-batches: a round
   // trip is 12 + 6 ms of passes and 2 * 3 ms of transfers, 24 ms. Two of them and one more backward of 8 ms:
   // 56 ms.
-  Row row = two_by_two();
+  OperatorRow row = two_by_two();
   const auto tight = score::lower_bound(row.problem(), row.plan);
   REQUIRE(tight);
   CHECK(tight->kind == score::BoundKind::memory);
@@ -163,7 +163,7 @@ TEST_CASE("the bound of a plan names its kind and device") {
 }
 
 TEST_CASE("stages of different micro-batch sizes have no bound") {
-  Row row = two_by_two();
+  OperatorRow row = two_by_two();
   row.plan.stages[1].micro_batch = 8;
   CHECK_FALSE(score::one_micro_batch_size(row.plan));
   CHECK_FALSE(score::lower_bound(row.problem(), row.plan));
@@ -192,7 +192,7 @@ TEST_CASE("a bound hides all-reduces behind what is computed again, too") {
 }
 
 TEST_CASE("recomputation is early only if the plan has it so") {
-  Row row = two_by_two();
+  OperatorRow row = two_by_two();
   const auto early = [&](plan::Recomputation how) {
     row.plan.stages[0].recompute = how;
     return score::device_pipeline(row.problem(), row.plan).stages[0];
@@ -205,7 +205,7 @@ TEST_CASE("recomputation is early only if the plan has it so") {
 }
 
 TEST_CASE("a message between groups goes in parts, compressed, and is as slow as the slowest part") {
-  Row row = two_by_two();
+  OperatorRow row = two_by_two();
   row.plan.training.compression.activations = 0.5;
   CHECK(score::device_pipeline(row.problem(), row.plan).links[0].forward == Picoseconds(kMillisecond));
   row.plan.training.compression = {};

@@ -24,7 +24,7 @@ namespace {
 
 double seconds(const cost::Problem& problem, ProblemBoundKind kind,
                PlanFamily family = PlanFamily::replicated) {
-  const auto bounds = score::problem_bounds(problem, score::Reduction::closed_form, family);
+  const auto bounds = score::problem_bounds(problem, score::ReductionTiming::closed_form, family);
   return bounds.by_kind[static_cast<std::size_t>(kind)].time.value();
 }
 
@@ -50,8 +50,8 @@ class UnsharedCosts final : public cost::CostModel {
 
 /// One operator of a million weights, 4 MB, and passes of 2 s per sample; cables of 1 MB/s and 0.5 s, memory
 /// of 2 MB/s.
-struct Lone {
-  explicit Lone(std::int64_t memory = std::int64_t{1} << 40, std::int64_t parameters = 1000000)
+struct LoneOperator {
+  explicit LoneOperator(std::int64_t memory = std::int64_t{1} << 40, std::int64_t parameters = 1000000)
       : cluster(slow_memory(support::tiny_cluster(2, memory, 1e6, 0.5))) {
     graph::GraphBuilder builder("one");
     builder.add(support::unit_op("a", 1e9, parameters));
@@ -75,9 +75,9 @@ struct Lone {
 };
 
 /// a -> b -> c, each pass of n samples takes 1 s + n * 2 s.
-struct Chain {
-  explicit Chain(std::size_t devices, std::int64_t memory = std::int64_t{1} << 40,
-                 std::int64_t parameters = 0)
+struct OperatorChain {
+  explicit OperatorChain(std::size_t devices, std::int64_t memory = std::int64_t{1} << 40,
+                         std::int64_t parameters = 0)
       : cluster(support::tiny_cluster(devices, memory)) {
     graph::GraphBuilder builder("chain");
     for (const char* name : {"a", "b", "c"}) builder.add(support::unit_op(name, 1e9, parameters));
@@ -92,7 +92,7 @@ struct Chain {
 };
 
 /// The bound is lowered by a thousand-millionth.
-support::Near about(double value) {
+support::NearValue about(double value) {
   return support::near(value, 1e-8);
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("relaxation: an operator is divided in one way, whose passes are not a
       return {core::Seconds(column ? shard.part : 1), core::Seconds(row ? shard.part : 1), core::Seconds(1)};
     }
   };
-  const Lone lone(std::int64_t{1} << 40, 0);
+  const LoneOperator lone(std::int64_t{1} << 40, 0);
   const OneSided costs;
   const cost::Problem problem{lone.graph, lone.cluster, costs, {1}};
   CHECK(seconds(problem, ProblemBoundKind::chain, PlanFamily::tensor_parallel) == about(0.5 + 0.5 + 1));
@@ -155,24 +155,24 @@ TEST_CASE("relaxation: an operator is divided in one way, whose passes are not a
 }
 
 TEST_CASE("work: three operators of three passes, 8 samples at once 17 s, over two devices") {
-  CHECK(seconds(Chain(2).problem(), ProblemBoundKind::work) == about(3 * 3 * 17 / 2.0));
+  CHECK(seconds(OperatorChain(2).problem(), ProblemBoundKind::work) == about(3 * 3 * 17 / 2.0));
 }
 
 TEST_CASE("chain: one sample down in 3 forwards of 3 s, up in 3 input gradients, then a's weight gradient") {
-  CHECK(seconds(Chain(4).problem(), ProblemBoundKind::chain) == about(3 * 3 + 3 * 3 + 3));
+  CHECK(seconds(OperatorChain(4).problem(), ProblemBoundKind::chain) == about(3 * 3 + 3 * 3 + 3));
 }
 
 TEST_CASE(
     "operators: b waits for a, does 8 samples in three passes on up to 4 devices, then a's gradients "
     "follow") {
   // On four devices: rates are those of 8 samples at once, 17 s / 8; two samples' worth of three passes.
-  CHECK(seconds(Chain(4).problem(), ProblemBoundKind::operators) ==
+  CHECK(seconds(OperatorChain(4).problem(), ProblemBoundKind::operators) ==
         about(3 + 3 + std::max(2 * 3 * 17 / 8.0, 2 * 2 * 17 / 8.0 + 3 + 3 + 3)));
 }
 
 TEST_CASE("relaxation is no lower than work and chain") {
   for (std::int64_t mini_batch : {1, 4, 64}) {
-    const Chain chain(3);
+    const OperatorChain chain(3);
     const auto bounds = score::problem_bounds(chain.problem(mini_batch));
     const double relaxed = seconds(chain.problem(mini_batch), ProblemBoundKind::relaxation);
     CHECK(relaxed >= seconds(chain.problem(mini_batch), ProblemBoundKind::work) * (1 - 1e-6));
@@ -185,27 +185,27 @@ TEST_CASE("relaxation: no device goes back before a sample has come down") {
   // Two samples on two devices, one each: 27 s of all passes, 9 down and 18 back. Both at once on one device
   // take 15 s a pass: work would be 22.5 s, and with only the chain beside it the bound 25.4. But 15 s down
   // and 15 of backward work are 30.
-  CHECK(seconds(Chain(2).problem(2), ProblemBoundKind::relaxation) == support::near(27, 1e-6));
+  CHECK(seconds(OperatorChain(2).problem(2), ProblemBoundKind::relaxation) == support::near(27, 1e-6));
 }
 
 TEST_CASE(
     "replication: three operators on three devices need none, on four devices two of one stage reduce") {
-  CHECK(seconds(Chain(3).problem(), ProblemBoundKind::replication) == 0);
-  CHECK(seconds(Chain(4).problem(), ProblemBoundKind::replication) > 0);
+  CHECK(seconds(OperatorChain(3).problem(), ProblemBoundKind::replication) == 0);
+  CHECK(seconds(OperatorChain(4).problem(), ProblemBoundKind::replication) > 0);
 }
 
 TEST_CASE("replication of a lone operator is data parallelism: its share, its all-reduce, its update") {
-  const Lone lone;
+  const LoneOperator lone;
   const cost::Problem problem = lone.problem();
   const double update = lone.update(4000000);
   // Half of 8 samples in three passes of 2 s; a ring of two moves 4 MB at 1 MB/s in 2 steps of 1 s latency.
   CHECK(seconds(problem, ProblemBoundKind::replication) == about(4 * 3 * 2 + 4 + 2 * 1 + update));
-  CHECK(score::problem_bounds(problem, score::Reduction::free).best().time.value() ==
+  CHECK(score::problem_bounds(problem, score::ReductionTiming::free).best().time.value() ==
         about(4 * 3 * 2 + update));
 }
 
 TEST_CASE("compressed gradients: a quarter of 4 MB is reduced, and all are updated") {
-  const Lone lone;
+  const LoneOperator lone;
   cost::Problem problem = lone.problem();
   problem.training.compression.gradients = 0.25;
   CHECK(seconds(problem, ProblemBoundKind::replication) ==
@@ -213,26 +213,26 @@ TEST_CASE("compressed gradients: a quarter of 4 MB is reduced, and all are updat
 }
 
 TEST_CASE("ZeRO: what is sent may hide, and each of two replicas updates one half") {
-  const Lone lone;
+  const LoneOperator lone;
   CHECK(seconds(lone.problem(), ProblemBoundKind::replication, PlanFamily::zero) ==
         about(4 * 3 * 2 + lone.update(2000000)));
 }
 
 TEST_CASE("tensor parallelism: the way of a sample is through parts, the work is what it was") {
   // Each of four devices has a quarter of a launch of 1 s and of 2 s for the sample.
-  CHECK(seconds(Chain(4).problem(), ProblemBoundKind::chain, PlanFamily::tensor_parallel) ==
+  CHECK(seconds(OperatorChain(4).problem(), ProblemBoundKind::chain, PlanFamily::tensor_parallel) ==
         about((3 * 3 + 3 * 3 + 3) / 4.0));
-  CHECK(seconds(Chain(4).problem(), ProblemBoundKind::work, PlanFamily::tensor_parallel) ==
+  CHECK(seconds(OperatorChain(4).problem(), ProblemBoundKind::work, PlanFamily::tensor_parallel) ==
         about(3 * 3 * 17 / 4.0));
   // c on a group of four: behind parts of a and b a quarter of 8 samples in three passes of 17 s.
-  CHECK(seconds(Chain(4).problem(), ProblemBoundKind::operators, PlanFamily::tensor_parallel) ==
+  CHECK(seconds(OperatorChain(4).problem(), ProblemBoundKind::operators, PlanFamily::tensor_parallel) ==
         about((3 + 3) / 4.0 + 3 * 17 / 4.0));
   // Four devices for three operators may be one group, without replicas.
-  CHECK(seconds(Chain(4).problem(), ProblemBoundKind::replication, PlanFamily::tensor_parallel) == 0);
+  CHECK(seconds(OperatorChain(4).problem(), ProblemBoundKind::replication, PlanFamily::tensor_parallel) == 0);
 }
 
 TEST_CASE("tensor parallelism on many devices: parts are a D-th, the work is what it was") {
-  const Chain chain(129);
+  const OperatorChain chain(129);
   const auto least = [&](ProblemBoundKind kind) {
     return seconds(chain.problem(), kind, PlanFamily::tensor_parallel);
   };
@@ -247,7 +247,7 @@ TEST_CASE("a launch does not shrink with a part: the chain keeps its launches on
   type.launch_overhead = core::Seconds(1);
   const auto plain = support::tiny_cluster(8);
   const cluster::Cluster cluster("launches", {type}, plain.devices(), 1, plain.links());
-  const Chain chain(1);
+  const OperatorChain chain(1);
   const cost::Problem problem{chain.graph, cluster, costs, {8}};
   // Three forwards and three input gradients of 1 s each, and parts of some ms.
   const double least = seconds(problem, ProblemBoundKind::chain, PlanFamily::tensor_parallel);
@@ -259,9 +259,9 @@ TEST_CASE("memory limits shares: with room for two samples the rate is that of t
   // A sample of b or c takes 1000 B kept and 2000 B of workspace, input and output; one of a 2000 B in all.
   // So b and c have room for two at once, 5 s a pass, and a for three, which no share of 8 samples is. All in
   // 4 times two.
-  CHECK(seconds(Chain(1, 6000).problem(), ProblemBoundKind::work) == about(3 * 3 * 4 * 5));
-  CHECK_THROWS_AS(score::problem_bounds(Chain(1, 2999).problem()), core::Infeasible);
-  CHECK_NOTHROW(score::problem_bounds(Chain(1, 3000).problem()));
+  CHECK(seconds(OperatorChain(1, 6000).problem(), ProblemBoundKind::work) == about(3 * 3 * 4 * 5));
+  CHECK_THROWS_AS(score::problem_bounds(OperatorChain(1, 2999).problem()), core::Infeasible);
+  CHECK_NOTHROW(score::problem_bounds(OperatorChain(1, 3000).problem()));
 }
 
 TEST_CASE(
@@ -272,7 +272,7 @@ TEST_CASE(
   cluster::DeviceType type = plain.types().front();
   type.launch_overhead = core::Seconds(1);
   const cluster::Cluster cluster("launches", {type}, plain.devices(), 1, plain.links());
-  const Chain chain(1);
+  const OperatorChain chain(1);
   const cost::Problem problem{chain.graph, cluster, costs, {8}};
   const auto least = [&](ProblemBoundKind kind) {
     return seconds(problem, kind, PlanFamily::tensor_parallel);
@@ -287,7 +287,7 @@ TEST_CASE("relaxation: every branch has a way of its own, not only the longest")
   // Four operators beside each other on 8 devices, 8 samples; a pass of n is 1 s + n * 2 s. Their work is 4 *
   // 3 * (2 + 1 / n) s, each way down and up 2 * (1 + 2 n). These are 27 and 18 s at n = 4, 25.5 and 34 s at n
   // = 8. Work and way are equal 9 / 17.5 between the two. Were only one branch held to its way, 25.94 s.
-  const Chain chain(8);
+  const OperatorChain chain(8);
   graph::GraphBuilder builder("branches");
   for (const char* name : {"a", "b", "c", "d"}) builder.add(support::unit_op(name, 1e9, 0));
   const graph::OpGraph graph = builder.build();
@@ -299,15 +299,16 @@ TEST_CASE("relaxation: every branch has a way of its own, not only the longest")
 TEST_CASE("weights that do not fit on all devices together are infeasible") {
   // 3 operators of 1000 numbers: 12 kB of weights, 12 kB of gradients; each operator by itself needs 12 kB +
   // 3 kB.
-  CHECK_THROWS_AS(score::problem_bounds(Chain(1, 23999, 1000).problem()), core::Infeasible);
-  CHECK_NOTHROW(score::problem_bounds(Chain(1, 24001, 1000).problem()));
+  CHECK_THROWS_AS(score::problem_bounds(OperatorChain(1, 23999, 1000).problem()), core::Infeasible);
+  CHECK_NOTHROW(score::problem_bounds(OperatorChain(1, 24001, 1000).problem()));
 }
 
 TEST_CASE("a model that fits only divided is infeasible for families that do not divide it") {
   // 4 kB of weights, as much of gradients; a sample takes 1 kB kept and 1 kB of workspace, and a gradient is
   // made apart. Two devices: ZeRO halves all that is weights, tensor parallelism everything.
   const auto bounds = [](std::int64_t memory, PlanFamily family) {
-    return score::problem_bounds(Lone(memory, 1000).problem(), score::Reduction::closed_form, family);
+    return score::problem_bounds(LoneOperator(memory, 1000).problem(), score::ReductionTiming::closed_form,
+                                 family);
   };
   CHECK_THROWS_AS(bounds(13999, PlanFamily::replicated), core::Infeasible);
   CHECK_NOTHROW(bounds(14000, PlanFamily::replicated));
@@ -318,7 +319,7 @@ TEST_CASE("a model that fits only divided is infeasible for families that do not
 }
 
 TEST_CASE("a plan is held to the bounds of its family") {
-  const Chain chain(4);
+  const OperatorChain chain(4);
   plan::Plan plan;
   plan.stages.resize(2);
   CHECK(score::family_of(plan) == PlanFamily::replicated);
@@ -327,13 +328,13 @@ TEST_CASE("a plan is held to the bounds of its family") {
   plan.stages[0].tensor_parallel = 2;
   CHECK(score::family_of(plan) == PlanFamily::tensor_parallel);
   CHECK_THROWS_AS(score::problem_bounds(chain.problem()).holds_for(plan), core::Error);
-  const auto divided =
-      score::problem_bounds(chain.problem(), score::Reduction::closed_form, PlanFamily::tensor_parallel);
+  const auto divided = score::problem_bounds(chain.problem(), score::ReductionTiming::closed_form,
+                                             PlanFamily::tensor_parallel);
   CHECK(score::bound_for(chain.problem(), plan).time == divided.best().time);
 }
 
 TEST_CASE("a plan without flushes is bounded only by the work") {
-  const Chain chain(4);
+  const OperatorChain chain(4);
   const auto bounds = score::problem_bounds(chain.problem(1));
   plan::Plan plan;
   plan.schedule = "pipedream";
@@ -344,7 +345,7 @@ TEST_CASE("a plan without flushes is bounded only by the work") {
 }
 
 TEST_CASE("a mini-batch without samples is bad input") {
-  CHECK_THROWS_AS(score::problem_bounds(Chain(1).problem(0)), core::BadInput);
+  CHECK_THROWS_AS(score::problem_bounds(OperatorChain(1).problem(0)), core::BadInput);
 }
 
 TEST_CASE("the least all-reduce of so many devices is above that of none") {
@@ -366,10 +367,12 @@ TEST_CASE("the least all-reduce of so many devices is above that of none") {
 }
 
 TEST_CASE("a check is called all along, and what it throws ends the work") {
-  const Chain chain(3);
+  const OperatorChain chain(3);
   for (const auto family : {PlanFamily::replicated, PlanFamily::zero, PlanFamily::tensor_parallel}) {
     const auto bounds = [&](const score::BoundCheck& check) {
-      return score::problem_bounds(chain.problem(), score::Reduction::closed_form, family, check).best().time;
+      return score::problem_bounds(chain.problem(), score::ReductionTiming::closed_form, family, check)
+          .best()
+          .time;
     };
     std::atomic<int> calls = 0;
     CHECK(bounds([&] { ++calls; }) == bounds({}));
@@ -411,7 +414,7 @@ TEST_CASE("frozen weights are divided as others are where ZeRO or tensor paralle
   const support::LaunchCosts costs{{{0, 2}}};
   const auto bounded = [&](std::int64_t memory, PlanFamily family) {
     const auto cluster = support::tiny_cluster(2, memory);
-    return score::problem_bounds({g, cluster, costs, {8}}, score::Reduction::closed_form, family);
+    return score::problem_bounds({g, cluster, costs, {8}}, score::ReductionTiming::closed_form, family);
   };
   CHECK_THROWS_AS(bounded(3000000, PlanFamily::replicated), core::Infeasible);
   for (const PlanFamily family : {PlanFamily::zero, PlanFamily::tensor_parallel}) {
@@ -440,7 +443,7 @@ TEST_CASE("equal operators share their times: bounds are equal to the last bit t
            {PlanFamily::replicated, PlanFamily::zero, PlanFamily::tensor_parallel}) {
         const auto bounds = [&](const cost::CostModel& costs) {
           const cost::Problem problem{graph, cluster, costs, {12}};
-          return score::problem_bounds(problem, score::Reduction::closed_form, family).by_kind;
+          return score::problem_bounds(problem, score::ReductionTiming::closed_form, family).by_kind;
         };
         const auto a = bounds(shared), b = bounds(unshared);
         for (std::size_t k = 0; k < a.size(); ++k) CHECK(a[k].time == b[k].time);

@@ -23,7 +23,7 @@ TEST_CASE(
     "a way goes down by the slower branch, turns at the end, and up by the one whose gradients last longer") {
   // Down: b 5, c 1, d 2. Up: d 1, c 3, then a 4 and its weight gradient 2; b takes 1 and 1.
   const std::vector<score::PassTimes> passes = {{1, 4, 2}, {5, 1, 1}, {1, 3, 0}, {2, 1, 0}};
-  const score::Way way = score::longest_way(forked(), passes);
+  const score::SamplePath way = score::longest_way(forked(), passes);
   CHECK(way.length == 5 + 1 + 2 + 1 + 3 + 4 + 2);
   CHECK(way.end == 0);
   CHECK(way.down == std::vector<double>{1, 5, 6, 8});
@@ -35,12 +35,12 @@ TEST_CASE(
   CHECK(way.steps[1].input_gradient == 0);
   CHECK(way.steps[3].forward == 1);
   CHECK(way.steps[3].weight_gradient == 0);
-  for (const score::Steps& steps : way.steps) CHECK(steps.leads == 1);
+  for (const score::PassCounts& steps : way.steps) CHECK(steps.leads == 1);
 }
 
 TEST_CASE("a way ends where a weight gradient takes longer than all that is above it") {
   const std::vector<score::PassTimes> passes = {{1, 1, 1}, {1, 1, 1}, {1, 1, 9}, {1, 1, 0}};
-  const score::Way way = score::longest_way(forked(), passes);
+  const score::SamplePath way = score::longest_way(forked(), passes);
   CHECK(way.end == 2);
   CHECK(way.length == 3 + 2 + 9);
   CHECK(way.steps[2].weight_gradient == 1);
@@ -49,7 +49,7 @@ TEST_CASE("a way ends where a weight gradient takes longer than all that is abov
 
 TEST_CASE("a way turns early where what is below takes no time") {
   const std::vector<score::PassTimes> passes = {{1, 1, 1}, {1, 2, 1}, {0, 0, 0}, {0, 0, 0}};
-  const score::Way way = score::longest_way(forked(), passes);
+  const score::SamplePath way = score::longest_way(forked(), passes);
   CHECK(way.length == 1 + 2 + 1);
   CHECK(way.end == 1);
   CHECK(way.steps[1].leads == 1);

@@ -23,14 +23,14 @@ using core::DeviceId;
 namespace {
 
 /// A row of stages, each of `copies` times `replicas` groups of `tensor` devices that follow each other.
-struct Hybrid {
+struct HybridRow {
   std::size_t stages = 2;
   std::int64_t copies = 4, replicas = 1;
   int tensor = 1;
   std::int64_t samples = 1;  ///< of a replica at a time
 };
 
-plan::Plan row(const graph::OpGraph& graph, const Hybrid& shape) {
+plan::Plan row(const graph::OpGraph& graph, const HybridRow& shape) {
   plan::Plan out;
   const std::int64_t all = shape.copies * shape.replicas;
   out.training.mini_batch = all * shape.samples * 4;
@@ -54,7 +54,7 @@ graph::OpGraph small_gpt() {
 }
 
 /// Equal devices, switches, and the cables between them, in this order.
-struct Cables {
+struct CableList {
   std::vector<std::string> devices;
   std::string switches;
   std::vector<std::pair<std::string, std::string>> ends{};
@@ -71,12 +71,12 @@ struct Cables {
   }
 };
 
-struct Judged {
+struct CopyTimes {
   core::Picoseconds alone, whole;
   std::int64_t copies = 1;
 };
 
-Judged judged(const cost::Problem& problem, plan::Plan plan, const sim::SimulationOptions& options = {}) {
+CopyTimes judged(const cost::Problem& problem, plan::Plan plan, const sim::SimulationOptions& options = {}) {
   score::derive_in_flight(problem, plan);
   const auto scheduled = score::scheduled(problem, plan);
   const auto copy = sim::one_copy(problem, scheduled.plan, options);
@@ -90,7 +90,7 @@ Judged judged(const cost::Problem& problem, plan::Plan plan, const sim::Simulati
 TEST_CASE("replicas on nodes of their own are as many copies; two that share an uplink are one") {
   const auto graph = small_gpt();
   const cost::AnalyticCosts costs;
-  const auto copies = [&](const char* machine, const Hybrid& shape) {
+  const auto copies = [&](const char* machine, const HybridRow& shape) {
     const auto cluster = cluster::load_cluster(machine);
     const plan::Plan plan = row(graph, shape);
     const auto out = judged({graph, cluster, costs, plan.training}, plan);
@@ -161,7 +161,7 @@ TEST_CASE("where the shortest way between a copy's devices may lead over another
   const auto graph = small_gpt();
   const cost::AnalyticCosts costs;
   // From a1 to b1, and from a2 to b2: over one hub, either z and the other hub; or five links of their own.
-  Cables cables{{"a1", "a2", "b1", "b2"}, "hub, other, z1, z2, p1, q1, r1, s1, p2, q2, r2, s2"};
+  CableList cables{{"a1", "a2", "b1", "b2"}, "hub, other, z1, z2, p1, q1, r1, s1, p2, q2, r2, s2"};
   for (const std::string k : {"1", "2"}) {
     cables.add("a" + k, "hub");
     cables.add("z" + k, "hub");
@@ -183,7 +183,7 @@ TEST_CASE("copies that take different ones of two equally long routes are not eq
   // From s to t over x or y, whichever is listed first. Over x comes the gradient that u sends to t, too.
   const auto copies = [&](const std::string& first_of_two) {
     const std::string second_of_two = first_of_two == "x" ? "y" : "x";
-    Cables cables{{"s1", "s2", "t1", "t2", "u1", "u2"}, "hub, x1, y1, x2, y2"};
+    CableList cables{{"s1", "s2", "t1", "t2", "u1", "u2"}, "hub, x1, y1, x2, y2"};
     const auto add = [&](const std::string& k, const std::string& first, const std::string& second) {
       cables.add("s" + k, "hub");
       cables.add("hub", first + k);
@@ -229,12 +229,12 @@ TEST_CASE("random rows of stages: one copy takes as long as all") {
   int folded = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     core::Random random(seed);
-    const Hybrid shape{std::size_t{1} << random.between(0, 2), 1 << random.between(0, 2),
-                       1 << random.between(0, 1), 1 << random.between(0, 2), random.between(1, 2)};
+    const HybridRow shape{std::size_t{1} << random.between(0, 2), 1 << random.between(0, 2),
+                          1 << random.between(0, 1), 1 << random.between(0, 2), random.between(1, 2)};
     plan::Plan plan = row(graph, shape);
     for (plan::Stage& stage : plan.stages) {
       stage.zero = random.between(0, 3);
-      if (random.chance(0.3)) stage.recompute.of = plan::Recomputation::Of::stage;
+      if (random.chance(0.3)) stage.recompute.of = plan::Recomputation::SegmentScope::stage;
       stage.sequence_parallel = stage.tensor_parallel > 1 && random.chance(0.5);
     }
     if (random.chance(0.3)) plan.schedule = "gpipe";

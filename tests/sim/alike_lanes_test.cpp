@@ -19,14 +19,14 @@ using namespace penstock;
 namespace {
 
 /// A row of stages, each of replicas of `context` times `tensor` devices that follow each other.
-struct Shape {
+struct LaneShape {
   std::size_t stages = 2;
   std::int64_t replicas = 1;
   int tensor = 8, context = 1;
   std::int64_t micro_batches = 512;
 };
 
-plan::Plan row(const graph::OpGraph& graph, const Shape& shape) {
+plan::Plan row(const graph::OpGraph& graph, const LaneShape& shape) {
   plan::Plan out;
   out.training.mini_batch = shape.replicas * shape.micro_batches;
   std::size_t next = 0;
@@ -55,12 +55,12 @@ graph::OpGraph small_llama(int hidden = 64) {
                                  {"vocabulary", "128"}});
 }
 
-struct Judged {
+struct LaneTimes {
   core::Picoseconds alone, whole;
   std::int64_t lanes = 1;
 };
 
-Judged judged(const cost::Problem& problem, plan::Plan plan, const sim::SimulationOptions& options = {}) {
+LaneTimes judged(const cost::Problem& problem, plan::Plan plan, const sim::SimulationOptions& options = {}) {
   score::derive_in_flight(problem, plan);
   const auto scheduled = score::scheduled(problem, plan);
   const auto copy = sim::one_copy(problem, scheduled.plan, options);
@@ -76,10 +76,10 @@ const cost::AnalyticCosts kCosts;
 
 TEST_CASE("groups of a node, or of several, are lanes of a device where each has a rail of its own") {
   const auto graph = small_llama();
-  const auto lanes = [&](const Shape& shape, const std::string& cluster) {
+  const auto lanes = [&](const LaneShape& shape, const std::string& cluster) {
     const auto plan = row(graph, shape);
     const auto network = cluster::load_cluster(cluster);
-    const Judged out = judged({graph, network, kCosts, plan.training}, plan);
+    const LaneTimes out = judged({graph, network, kCosts, plan.training}, plan);
     CHECK(out.alone == out.whole);
     return out.lanes;
   };
@@ -95,12 +95,12 @@ TEST_CASE("groups of a node, or of several, are lanes of a device where each has
 TEST_CASE("groups whose members have more or less to do, or send unequal parts, are left whole") {
   const auto graph = small_llama();
   const auto network = cluster::load_cluster("8xH100x2-rails");
-  const Shape shape;
+  const LaneShape shape;
   plan::Plan plan = row(graph, shape);
   const cost::Problem problem{graph, network, kCosts, plan.training};
   REQUIRE(judged(problem, plan).lanes == 8);
   const auto lanes = [&](const plan::Plan& changed) {
-    const Judged out = judged({graph, network, kCosts, changed.training}, changed);
+    const LaneTimes out = judged({graph, network, kCosts, changed.training}, changed);
     CHECK(out.alone == out.whole);
     return out.lanes;
   };
@@ -130,7 +130,7 @@ TEST_CASE("groups of unlike sizes are lanes of every so-manyth member") {
     plan.stages[1].tensor_parallel = second;
     for (plan::Stage& stage : plan.stages) stage.micro_batch = 8;
     const auto network = cluster::load_cluster(cluster);
-    const Judged out = judged({graph, network, kCosts, plan.training}, plan);
+    const LaneTimes out = judged({graph, network, kCosts, plan.training}, plan);
     CHECK(out.alone == out.whole);
     return out.lanes;
   };
@@ -146,8 +146,8 @@ TEST_CASE("random rows of groups: one lane takes as long as all") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
     core::Random random(seed);
-    const Shape shape{std::size_t{1} << random.between(0, 2), 1 << random.between(0, 1),
-                      2 << random.between(0, 2), 1 << random.between(0, 2), 512};
+    const LaneShape shape{std::size_t{1} << random.between(0, 2), 1 << random.between(0, 1),
+                          2 << random.between(0, 2), 1 << random.between(0, 2), 512};
     plan::Plan plan = row(graph, shape);
     const bool unlike = random.chance(0.4);
     if (unlike) plan.training.mini_batch *= 4;
@@ -155,7 +155,7 @@ TEST_CASE("random rows of groups: one lane takes as long as all") {
       if (unlike && stage.tensor_parallel > 2 && random.chance(0.5)) stage.tensor_parallel /= 2;
       if (unlike) stage.micro_batch = shape.replicas * 4;
       stage.zero = random.between(0, 3);
-      if (random.chance(0.3)) stage.recompute.of = plan::Recomputation::Of::stage;
+      if (random.chance(0.3)) stage.recompute.of = plan::Recomputation::SegmentScope::stage;
       stage.sequence_parallel = random.chance(0.5);
       stage.context_exchange =
           random.chance(0.5) ? plan::ContextExchange::ring : plan::ContextExchange::all_gather;

@@ -22,27 +22,27 @@ using namespace penstock;
 using core::DeviceId;
 using core::OpId;
 using core::Picoseconds;
-using sim::Cause;
+using sim::LimitingResource;
 using sim::PathKind;
-using sim::Resource;
+using sim::StartCause;
 
 namespace {
 
-struct Case {
+struct ExplainCase {
   graph::OpGraph graph;
   cluster::Cluster cluster;
   support::FixedCosts costs;
   plan::Plan plan;
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
-  sim::Explanation explained(const sim::SimulationOptions& options = {}) const {
+  sim::TimeExplanation explained(const sim::SimulationOptions& options = {}) const {
     return sim::explain(problem(), {problem().graph, plan}, options);
   }
 };
 
 /// One operator and one device per stage; backward passes take as long as forward passes.
-Case staged(std::vector<std::pair<int, int>> edges, const std::vector<double>& seconds,
-            const cluster::Cluster& cluster, std::int64_t micro_batches) {
-  Case out{support::tiny_graph(seconds.size(), edges), cluster, {seconds, seconds}, {}};
+ExplainCase staged(std::vector<std::pair<int, int>> edges, const std::vector<double>& seconds,
+                   const cluster::Cluster& cluster, std::int64_t micro_batches) {
+  ExplainCase out{support::tiny_graph(seconds.size(), edges), cluster, {seconds, seconds}, {}};
   out.plan.training.mini_batch = micro_batches;
   out.plan.schedule = "gpipe";
   for (std::size_t s = 0; s < seconds.size(); ++s)
@@ -55,21 +55,21 @@ double seconds(Picoseconds time) {
   return to_seconds(time).value();
 }
 
-const sim::ResourceShare& share(const sim::Explanation& explanation, Resource resource) {
+const sim::ResourceShare& share(const sim::TimeExplanation& explanation, LimitingResource resource) {
   const auto found = std::find_if(explanation.shares.begin(), explanation.shares.end(),
                                   [&](const auto& s) { return s.resource == resource; });
   REQUIRE(found != explanation.shares.end());
   return *found;
 }
 
-double time_of(const sim::Explanation& explanation, PathKind kind) {
+double time_of(const sim::TimeExplanation& explanation, PathKind kind) {
   Picoseconds sum;
   for (const auto& entry : explanation.path)
     if (entry.kind == kind) sum += entry.end - entry.start;
   return seconds(sum);
 }
 
-void check_tiles(const sim::Explanation& explanation) {
+void check_tiles(const sim::TimeExplanation& explanation) {
   Picoseconds reached;
   bool tiles = true;
   for (const auto& entry : explanation.path) {
@@ -83,8 +83,8 @@ void check_tiles(const sim::Explanation& explanation) {
   CHECK(sum == explanation.run);
 }
 
-constexpr Resource stage(std::size_t s) {
-  return {Resource::Kind::stage, s};
+constexpr LimitingResource stage(std::size_t s) {
+  return {LimitingResource::ResourceKind::stage, s};
 }
 
 }  // namespace
@@ -105,13 +105,13 @@ TEST_CASE("the bottleneck stage of a chain takes most of the path, and without i
   CHECK(seconds(share(explained, stage(2)).time) == support::near(2));
   CHECK(time_of(explained, PathKind::transfer) == support::near(4e-6));
   CHECK(explained.path.front().what == "forward of micro-batch 0 on stage 0, device 0");
-  CHECK(explained.path.front().cause == Cause::begin);
+  CHECK(explained.path.front().cause == StartCause::begin);
   CHECK(explained.path.front().device == DeviceId(0));
   CHECK_FALSE(explained.path[1].device.valid());
   CHECK(explained.shares.front().name == "stage 1, device 1");
   CHECK(explained.path[1].what == "micro-batch 0 of stage 0, device 0 to 1");
-  CHECK(explained.path[1].cause == Cause::data);
-  CHECK(explained.path[3].cause == Cause::device);
+  CHECK(explained.path[1].cause == StartCause::data);
+  CHECK(explained.path[3].cause == StartCause::device);
 }
 
 TEST_CASE("time of a transfer beyond its undisturbed time is charged to the shared link") {
@@ -137,7 +137,7 @@ TEST_CASE("time of a transfer beyond its undisturbed time is charged to the shar
   CHECK(time_of(fifo, PathKind::contention) == 0);
   CHECK(time_of(fifo, PathKind::transfer) == support::near(4));
   CHECK(std::count_if(fifo.path.begin(), fifo.path.end(),
-                      [](const auto& e) { return e.cause == Cause::link; }) == 2);
+                      [](const auto& e) { return e.cause == StartCause::link; }) == 2);
 }
 
 TEST_CASE("without a stage all its replicas are gone, not one that the others would be waited for") {
@@ -170,19 +170,20 @@ TEST_CASE("an all-reduce at the end is on the path, as a whole or message by mes
   // picoseconds.
   graph::GraphBuilder builder("one");
   builder.add(support::unit_op("a", 1e9, 250));
-  Case c{builder.build(), support::tiny_cluster(2, 1 << 30, 1000), support::FixedCosts::uniform(1, 1, 1), {}};
+  ExplainCase c{
+      builder.build(), support::tiny_cluster(2, 1 << 30, 1000), support::FixedCosts::uniform(1, 1, 1), {}};
   c.plan.training.mini_batch = 2;
   c.plan.stages = {{{OpId(0)}, {DeviceId(0), DeviceId(1)}, 2, 1, 2, {}}};
   const auto closed = c.explained();
   check_tiles(closed);
   CHECK(time_of(closed, PathKind::reduce) == support::near(1));
-  CHECK(seconds(*share(closed, {Resource::Kind::reduction, 0}).without) == support::near(2));
+  CHECK(seconds(*share(closed, {LimitingResource::ResourceKind::reduction, 0}).without) == support::near(2));
   CHECK(closed.path.back().kind == PathKind::step);
   const auto ring = c.explained({sim::NetworkModel::fair, sim::collective("ring")});
   check_tiles(ring);
   CHECK(time_of(ring, PathKind::reduce) == support::near(1));
   for (const auto& entry : ring.path)
-    if (entry.kind == PathKind::reduce) CHECK(entry.resource.kind == Resource::Kind::link);
+    if (entry.kind == PathKind::reduce) CHECK(entry.resource.kind == LimitingResource::ResourceKind::link);
 }
 
 TEST_CASE("a receiver without a free buffer holds a transfer back") {
@@ -200,11 +201,11 @@ TEST_CASE("a receiver without a free buffer holds a transfer back") {
     const sim::Task task = iteration.graph.tasks[t];
     if (task.kind != trace::TaskKind::transfer || task.stage != core::StageId(0) || task.micro_batch < 2)
       continue;
-    sim::Times until = times;
+    sim::TaskTimes until = times;
     until.end[t] = times.makespan + 1;
     const auto path = sim::critical_path(iteration.graph, until);
     CHECK(path.back().task == static_cast<sim::TaskId>(t));
-    CHECK(path.back().cause == Cause::buffer);
+    CHECK(path.back().cause == StartCause::buffer);
     ++held;
   }
   CHECK(held == 2);

@@ -22,10 +22,10 @@ using core::OpId;
 
 namespace {
 
-struct Case {
+struct FamilyCase {
   graph::OpGraph graph;
   cluster::Cluster cluster;
-  support::Thirds costs;
+  support::ThirdsCosts costs;
   plan::Plan plan;
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
   trace::Trace simulated() const {
@@ -39,15 +39,15 @@ struct Case {
 };
 
 /// A chain of one operator per stage, stage s on the `replicas` devices of rank[s]; links that do not show.
-Case chain(const std::string& schedule, const std::vector<std::int32_t>& rank, std::int64_t mini_batch,
-           std::size_t replicas = 1) {
+FamilyCase chain(const std::string& schedule, const std::vector<std::int32_t>& rank, std::int64_t mini_batch,
+                 std::size_t replicas = 1) {
   std::vector<std::pair<int, int>> edges;
   for (int s = 0; s + 1 < static_cast<int>(rank.size()); ++s) edges.emplace_back(s, s + 1);
   const auto ranks = static_cast<std::size_t>(*std::max_element(rank.begin(), rank.end()) + 1);
-  Case out{support::tiny_graph(rank.size(), edges),
-           support::tiny_cluster(ranks * replicas, std::int64_t{1} << 40, 1e18),
-           {},
-           {}};
+  FamilyCase out{support::tiny_graph(rank.size(), edges),
+                 support::tiny_cluster(ranks * replicas, std::int64_t{1} << 40, 1e18),
+                 {},
+                 {}};
   out.plan.training.mini_batch = mini_batch;
   out.plan.schedule = schedule;
   for (std::size_t s = 0; s < rank.size(); ++s) {
@@ -62,25 +62,25 @@ Case chain(const std::string& schedule, const std::vector<std::int32_t>& rank, s
 }  // namespace
 
 TEST_CASE("families on a plan take as long as their schedules, and hold as much") {
-  struct Row {
+  struct FamilyRow {
     const char* family;
     std::vector<std::int32_t> rank;
     std::int64_t micro_batches;
   };
-  const std::vector<Row> rows = {{"gpipe", schedule::loop_placement(4, 1), 8},
-                                 {"looped_bfs", schedule::loop_placement(4, 2), 8},
-                                 {"interleaved_1f1b", schedule::loop_placement(4, 2), 8},
-                                 {"zb_h1", schedule::loop_placement(4, 1), 8},
-                                 {"zb_h2", schedule::loop_placement(4, 1), 8},
-                                 {"interleaved_zb", schedule::loop_placement(4, 2), 8},
-                                 {"zbv", schedule::zigzag_placement(4, 2), 8},
-                                 {"v_half", schedule::zigzag_placement(4, 2), 8},
-                                 {"v_min", schedule::zigzag_placement(4, 2), 8},
-                                 {"dualpipev", schedule::zigzag_placement(4, 2), 10},
-                                 {"hanayo", schedule::zigzag_placement(4, 2), 8}};
-  for (const Row& row : rows) {
+  const std::vector<FamilyRow> rows = {{"gpipe", schedule::loop_placement(4, 1), 8},
+                                       {"looped_bfs", schedule::loop_placement(4, 2), 8},
+                                       {"interleaved_1f1b", schedule::loop_placement(4, 2), 8},
+                                       {"zb_h1", schedule::loop_placement(4, 1), 8},
+                                       {"zb_h2", schedule::loop_placement(4, 1), 8},
+                                       {"interleaved_zb", schedule::loop_placement(4, 2), 8},
+                                       {"zbv", schedule::zigzag_placement(4, 2), 8},
+                                       {"v_half", schedule::zigzag_placement(4, 2), 8},
+                                       {"v_min", schedule::zigzag_placement(4, 2), 8},
+                                       {"dualpipev", schedule::zigzag_placement(4, 2), 10},
+                                       {"hanayo", schedule::zigzag_placement(4, 2), 8}};
+  for (const FamilyRow& row : rows) {
     INFO(row.family);
-    const Case c = chain(row.family, row.rank, row.micro_batches);
+    const FamilyCase c = chain(row.family, row.rank, row.micro_batches);
     schedule::ScheduleShape shape;
     shape.ranks = 4;
     shape.chunks = static_cast<int>(row.rank.size()) / 4;
@@ -102,7 +102,7 @@ TEST_CASE("families on a plan take as long as their schedules, and hold as much"
 TEST_CASE("recomputation takes a forward more and keeps what enters") {
   // One device, three micro-batches of 1 s forward and 2 s backward: 9 s, or 12 with the forwards again. A
   // stage keeps 1 kB per micro-batch, and only the one at work is there: gpipe holds 3 kB, or 1.
-  Case c = chain("gpipe", {0}, 3);
+  FamilyCase c = chain("gpipe", {0}, 3);
   CHECK(to_seconds(c.simulated().iteration).value() == support::near(9));
   const auto activations = [](const trace::Trace& trace) {
     return at(trace::summarise(trace).devices[0].at_peak, plan::MemoryKind::activations);
@@ -118,7 +118,7 @@ TEST_CASE("recomputation takes a forward more and keeps what enters") {
 TEST_CASE("late recomputation waits for its gradient, early recomputation hides behind the other stage") {
   // Early, the first stage recomputes its second while the last one is at work: F F R B B; late, R comes
   // between.
-  Case c = chain("1f1b", {0, 1}, 1);
+  FamilyCase c = chain("1f1b", {0, 1}, 1);
   for (plan::Stage& stage : c.plan.stages) stage.recompute = plan::kRecomputeEarly;
   const auto early = c.simulated();
   for (plan::Stage& stage : c.plan.stages) stage.recompute = plan::kRecomputeStage;
@@ -133,7 +133,7 @@ TEST_CASE("late recomputation waits for its gradient, early recomputation hides 
 TEST_CASE("recomputed activations stay until the weight gradient, and the judge counts them") {
   // zb_h1 recomputes before the input gradient and keeps what that made until the weight gradient, often
   // passes later.
-  Case c = chain("zb_h1", schedule::loop_placement(4, 1), 8);
+  FamilyCase c = chain("zb_h1", schedule::loop_placement(4, 1), 8);
   for (plan::Stage& stage : c.plan.stages) stage.recompute = plan::kRecomputeStage;
   const auto summary = trace::summarise(c.simulated());
   std::int64_t most = 0;
@@ -150,7 +150,7 @@ TEST_CASE(
     "the judge reports missing weight versions, and families that cannot put two stages on one device") {
   // One micro-batch per update, three in flight: 2BW wants weights that do not exist yet. Memory is not
   // checked then.
-  Case c = chain("pipedream_2bw", {0, 1, 2}, 1);
+  FamilyCase c = chain("pipedream_2bw", {0, 1, 2}, 1);
   const auto told = [&] { return score::violations(c.problem(), c.plan); };
   REQUIRE(told().size() == 1);
   CHECK(told()[0].find("more micro-batches per update are needed") != std::string::npos);
@@ -158,7 +158,7 @@ TEST_CASE(
   CHECK(score::stage_violations(c.problem(), c.plan).empty());  // that is the order's
   c.plan.training.mini_batch = 3;
   CHECK(told().empty());
-  Case shared = chain("zbv", schedule::zigzag_placement(2, 2), 4);
+  FamilyCase shared = chain("zbv", schedule::zigzag_placement(2, 2), 4);
   for (const char* family : {"list_order", "pipedream"}) {
     shared.plan.schedule = family;
     const auto violations = score::violations(shared.problem(), shared.plan);
@@ -189,7 +189,7 @@ TEST_CASE("without a flush a slow first stage sets the pace though it begins pas
   for (const auto& [mini_batch, replicas] : {std::pair(1, 1), {2, 1}, {8, 1}, {8, 8}, {16, 4}}) {
     CAPTURE(mini_batch);
     CAPTURE(replicas);
-    Case c = chain("pipedream", {0, 1, 2, 3}, mini_batch, static_cast<std::size_t>(replicas));
+    FamilyCase c = chain("pipedream", {0, 1, 2, 3}, mini_batch, static_cast<std::size_t>(replicas));
     c.graph = support::tiny_graph(5, {{0, 1}, {1, 2}, {2, 3}, {3, 4}});
     for (std::size_t s = 1; s < 4; ++s) c.plan.stages[s].operators = {OpId(s + 1)};
     c.plan.stages[0].operators = {OpId(0), OpId(1)};

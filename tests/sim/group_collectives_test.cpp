@@ -37,7 +37,7 @@ graph::OpGraph layers(int count) {
   return builder.build();
 }
 
-struct Case {
+struct CollectiveCase {
   graph::OpGraph graph;
   cluster::Cluster cluster;
   const cost::CostModel& costs;
@@ -58,9 +58,9 @@ struct Case {
 };
 
 /// All operators on four devices.
-Case on_four(graph::OpGraph graph, const cost::CostModel& costs, std::int64_t micro_batch) {
+CollectiveCase on_four(graph::OpGraph graph, const cost::CostModel& costs, std::int64_t micro_batch) {
   const std::size_t size = graph.size();
-  Case out{std::move(graph), support::tiny_cluster(4), costs, {}};
+  CollectiveCase out{std::move(graph), support::tiny_cluster(4), costs, {}};
   out.plan.training.mini_batch = 8;
   out.plan.stages = {stage_of(0, size, 4, micro_batch)};
   return out;
@@ -82,7 +82,7 @@ TEST_CASE(
         CAPTURE(forward);
         CAPTURE(zero);
         const auto costs = support::FixedCosts::uniform(10, forward, 2 * forward);
-        Case c = on_four(layers(5), costs, 4);
+        CollectiveCase c = on_four(layers(5), costs, 4);
         c.plan.stages[0].zero = zero;
         c.plan.stages[0].recompute = recompute;
         const bool gathers_back = zero == 3 && !(recompute == plan::kRecomputeLayers);
@@ -95,7 +95,7 @@ TEST_CASE(
 TEST_CASE("on a mesh of cables ZeRO gathers over disjoint rings, and takes their closed form") {
   const auto costs = support::FixedCosts::uniform(10, 1e-6, 2e-6);
   for (const int zero : {2, 3}) {
-    Case c = on_four(layers(5), costs, 4);
+    CollectiveCase c = on_four(layers(5), costs, 4);
     c.plan.stages[0].zero = zero;
     const double on_switch = c.seconds(PassCollectives::links);
     c.cluster = support::cabled_cluster(4, support::every_cable(4, 1e9));
@@ -107,7 +107,7 @@ TEST_CASE("on a mesh of cables ZeRO gathers over disjoint rings, and takes their
 
 TEST_CASE("a layer's weights travel while the layer before computes") {
   const auto costs = support::FixedCosts::uniform(6, 1, 2);
-  Case c = on_four(layers(3), costs, 8);
+  CollectiveCase c = on_four(layers(3), costs, 8);
   c.plan.stages[0].zero = 3;
   const cost::PassPieces pieces(c.problem(), c.plan.stages[0]);
   const auto forward = pieces.of(cost::PassPieces::Pass::forward, c.plan.stages[0].operators);
@@ -127,7 +127,7 @@ TEST_CASE("experts' rows without other users of the links take the closed form")
   const FlopCosts costs;
   for (const int experts : {2, 4})
     for (const int tensor : {1, 2}) {
-      Case c = on_four(small_mixture("2"), costs, 4);
+      CollectiveCase c = on_four(small_mixture("2"), costs, 4);
       c.plan.stages[0].tensor_parallel = tensor;
       c.plan.stages[0].expert_parallel = experts / tensor;
       CHECK(c.seconds(PassCollectives::links) ==
@@ -140,7 +140,7 @@ TEST_CASE("attention's exchanges without other users of the links take the close
   for (const auto exchange :
        {plan::ContextExchange::all_gather, plan::ContextExchange::ulysses, plan::ContextExchange::ring})
     for (const int context : {2, 4}) {
-      Case c = on_four(small_mixture("2"), costs, 4);
+      CollectiveCase c = on_four(small_mixture("2"), costs, 4);
       c.plan.stages[0].context_parallel = context;
       c.plan.stages[0].context_exchange = exchange;
       CHECK(c.seconds(PassCollectives::links) ==
@@ -154,7 +154,7 @@ TEST_CASE("rows on their way to experts slow messages between stages, and these 
   const FlopCosts costs;
   graph::OpGraph graph = small_mixture("2");
   const std::size_t half = graph.size() / 2, all = graph.size();
-  Case c{std::move(graph), support::tiny_cluster(4, std::int64_t{1} << 40, 1e6), costs, {}};
+  CollectiveCase c{std::move(graph), support::tiny_cluster(4, std::int64_t{1} << 40, 1e6), costs, {}};
   c.plan.training.mini_batch = 16;
   c.plan.stages = {stage_of(0, half, 2, 2), stage_of(half, all, 0, 2)};
   c.plan.stages[1].devices = {core::DeviceId(2), core::DeviceId(3)};
@@ -164,7 +164,7 @@ TEST_CASE("rows on their way to experts slow messages between stages, and these 
 
 TEST_CASE("the verifier misses rows that are not sent") {
   const FlopCosts costs;
-  Case c = on_four(small_mixture("2"), costs, 4);
+  CollectiveCase c = on_four(small_mixture("2"), costs, 4);
   c.plan.stages[0].expert_parallel = 4;
   auto trace = c.run(PassCollectives::links);
   trace.spans.erase(std::ranges::find(trace.spans, TaskKind::collective, &trace::Span::kind));

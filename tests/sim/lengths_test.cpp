@@ -23,8 +23,8 @@
 
 using namespace penstock;
 using core::Random;
-using sim::Filling;
 using sim::Perturbation;
+using sim::SampleContent;
 using support::stage_of;
 
 namespace {
@@ -46,7 +46,7 @@ Perturbation parsed(const std::string& lengths) {
   return sim::parse_perturbation("lengths: " + lengths, "l.yaml", support::tiny_cluster(2));
 }
 
-sim::Lengths lengths_of(const std::string& yaml) {
+sim::SequenceLengths lengths_of(const std::string& yaml) {
   return *parsed(yaml).lengths;
 }
 
@@ -220,8 +220,9 @@ TEST_CASE("messages carry the tokens that there are") {
   sim::SimulationOptions options;
   options.perturbation = &perturbation;
   const auto drawn = sim::fillings(*perturbation.lengths, kSequence, 4, 0, 0);
-  const auto tokens = std::accumulate(drawn.begin(), drawn.end(), std::int64_t{0},
-                                      [](std::int64_t sum, const Filling& f) { return sum + f.tokens; });
+  const auto tokens =
+      std::accumulate(drawn.begin(), drawn.end(), std::int64_t{0},
+                      [](std::int64_t sum, const SampleContent& f) { return sum + f.tokens; });
   const auto scheduled = score::scheduled(problem, plan);
   std::int64_t sent = 0;
   for (const auto& span : sim::simulate(problem, scheduled, options).spans)
@@ -279,7 +280,7 @@ TEST_CASE("drawn lengths have the moments of their distribution") {
   constexpr std::int64_t kDraws = 40'000;
   const auto moments = [&](const std::string& yaml, auto&& number) {
     double sum = 0, squares = 0;
-    for (const Filling& f : sim::fillings(lengths_of(yaml), kRoom, kDraws, 7, 0)) {
+    for (const SampleContent& f : sim::fillings(lengths_of(yaml), kRoom, kDraws, 7, 0)) {
       const double x = number(static_cast<double>(f.tokens));
       sum += x, squares += x * x;
     }
@@ -370,7 +371,7 @@ TEST_CASE("mini-batches and seeds draw their own; the same ones for any number o
   CHECK(std::ranges::adjacent_find(one_by_one) == one_by_one.end());
   const auto first = sim::fillings(*perturbation.lengths, kSequence, 8, 40, 0),
              next = sim::fillings(*perturbation.lengths, kSequence, 8, 40, 1);
-  CHECK(!std::ranges::equal(first, next, {}, &Filling::tokens, &Filling::tokens));
+  CHECK(!std::ranges::equal(first, next, {}, &SampleContent::tokens, &SampleContent::tokens));
 }
 
 TEST_CASE("faults have file, line and key") {
@@ -393,7 +394,7 @@ TEST_CASE("faults have file, line and key") {
         "l.yaml:1: lengths.pad: expected none, maximum or a number of tokens that samples are padded to "
         "multiples of");
   CHECK(fault_of("{counts: {4: 1}, median: 3}").starts_with("l.yaml:1: lengths.median: "));
-  const auto words = [](const sim::Lengths& lengths, const graph::OpGraph& graph) {
+  const auto words = [](const sim::SequenceLengths& lengths, const graph::OpGraph& graph) {
     try {
       sim::room(lengths, graph);
     } catch (const core::BadInput& e) {

@@ -22,7 +22,7 @@ namespace {
 
 /// A chain of stages, one operator and one device each, on one switch; 1F1B with one sample per micro-batch,
 /// forward 1 s, backward 2 s. Devices are named 0, 1, ..., the switch by the next number.
-struct Chain {
+struct PerturbedChain {
   graph::OpGraph graph;
   cluster::Cluster cluster;
   FixedCosts costs;
@@ -30,13 +30,13 @@ struct Chain {
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
 };
 
-Chain chain(std::size_t stages, std::int64_t micro_batches, double bandwidth = 1e18) {
+PerturbedChain chain(std::size_t stages, std::int64_t micro_batches, double bandwidth = 1e18) {
   std::vector<std::pair<int, int>> edges;
   for (int v = 1; v < static_cast<int>(stages); ++v) edges.emplace_back(v - 1, v);
-  Chain c{support::tiny_graph(stages, edges),
-          support::tiny_cluster(stages + 1, 1 << 30, bandwidth),
-          FixedCosts::uniform(stages, 1, 2),
-          {}};
+  PerturbedChain c{support::tiny_graph(stages, edges),
+                   support::tiny_cluster(stages + 1, 1 << 30, bandwidth),
+                   FixedCosts::uniform(stages, 1, 2),
+                   {}};
   c.plan.training.mini_batch = micro_batches;
   for (std::size_t s = 0; s < stages; ++s)
     c.plan.stages.push_back({{core::OpId(s)}, {core::DeviceId(s)}, 1, 1, 0, {}});
@@ -44,14 +44,14 @@ Chain chain(std::size_t stages, std::int64_t micro_batches, double bandwidth = 1
   return c;
 }
 
-trace::Trace simulated(const Chain& c, const std::string& yaml, std::uint64_t seed = 0,
+trace::Trace simulated(const PerturbedChain& c, const std::string& yaml, std::uint64_t seed = 0,
                        NetworkModel network = NetworkModel::fair) {
   const auto perturbation = sim::parse_perturbation(yaml, "i.yaml", c.cluster);
   return sim::simulate(c.problem(), {c.problem().graph, c.plan}, {network, {}, &perturbation, seed});
 }
 
 /// Seconds.
-double time(const Chain& c, const std::string& yaml, NetworkModel network = NetworkModel::fair) {
+double time(const PerturbedChain& c, const std::string& yaml, NetworkModel network = NetworkModel::fair) {
   return to_seconds(simulated(c, yaml, 0, network).iteration).value();
 }
 
@@ -62,12 +62,12 @@ std::vector<core::Picoseconds> lengths(const trace::Trace& trace, trace::TaskKin
   return out;
 }
 
-struct Moments {
+struct SampleMoments {
   double mean = 0, deviation = 0;
 };
 
 template <class Values, class F>
-Moments moments(const Values& values, F&& number) {
+SampleMoments moments(const Values& values, F&& number) {
   double sum = 0, squares = 0;
   for (const auto& v : values) sum += number(v), squares += number(v) * number(v);
   const double mean = sum / static_cast<double>(values.size());
@@ -94,7 +94,7 @@ std::string fault_of(const std::string& yaml) {
 }  // namespace
 
 TEST_CASE("an empty file changes nothing") {
-  const Chain c = chain(3, 4, 1e3);
+  const PerturbedChain c = chain(3, 4, 1e3);
   const auto perfect = sim::simulate(c.problem(), {c.problem().graph, c.plan}, {NetworkModel::fair});
   const auto same = simulated(c, "{}");
   REQUIRE(same.spans.size() == perfect.spans.size());
@@ -122,7 +122,7 @@ TEST_CASE("a device that serves no stage slows nothing") {
 TEST_CASE("a straggler window delays by what it withholds") {
   // One stage, three micro-batches: 9 s of work. From 2 to 4 s a quarter of the speed: half a second's work
   // done instead of two.
-  const Chain c = chain(1, 3);
+  const PerturbedChain c = chain(1, 3);
   CHECK(time(c, "stragglers: [{device: 0, from: 2s, to: 4s, speed: 0.25}]") == support::near(10.5));
   // Two windows, the second from 5 to 5.5 s at half speed: a quarter more.
   CHECK(time(c,
@@ -142,7 +142,7 @@ TEST_CASE("a straggler window delays by what it withholds") {
 TEST_CASE("a link that weakens half way, fails, is restored") {
   // Forward 1 s; 1 kB at 1 kB/s; forward and backward 1 + 2 s; 1 kB back; backward 2 s: 8 s. Device 0 hangs
   // on switch 3.
-  const Chain c = chain(2, 1, 1e3);
+  const PerturbedChain c = chain(2, 1, 1e3);
   for (const auto network : {NetworkModel::fifo, NetworkModel::fair}) {
     CHECK(time(c, "{}", network) == 8);
     // From 1.5 s on a quarter: the other half takes 2 s, so it arrives at 3.5 instead of 2; back in 4 s,
@@ -171,25 +171,25 @@ TEST_CASE("a link that weakens half way, fails, is restored") {
 TEST_CASE("jitter has the given mean and spread") {
   std::vector<double> even;
   for (int i = 0; i < 100000; ++i) even.push_back((i + 0.5) / 100000);
-  const auto of = [&](sim::Distribution distribution, double width) {
+  const auto of = [&](sim::JitterDistribution distribution, double width) {
     return moments(even, [&](double u) { return sim::factor(distribution, width, u); });
   };
   for (const double width : {0.01, 0.2}) {
-    for (const auto d : {sim::Distribution::lognormal, sim::Distribution::normal}) {
+    for (const auto d : {sim::JitterDistribution::lognormal, sim::JitterDistribution::normal}) {
       CHECK(of(d, width).mean == support::near(1, 1e-4));
       CHECK(of(d, width).deviation == support::near(width, 1e-3));
     }
     // A uniform distribution over 2 w has a standard deviation of w / sqrt 3.
-    CHECK(of(sim::Distribution::uniform, width).deviation == support::near(width / std::sqrt(3), 1e-4));
+    CHECK(of(sim::JitterDistribution::uniform, width).deviation == support::near(width / std::sqrt(3), 1e-4));
   }
   // The median of the lognormal with mean one is 1 / sqrt(1 + w^2).
-  CHECK(sim::factor(sim::Distribution::lognormal, 1, 0.5) == support::near(1 / std::sqrt(2.0)));
+  CHECK(sim::factor(sim::JitterDistribution::lognormal, 1, 0.5) == support::near(1 / std::sqrt(2.0)));
   // Cut off at zero, one standard deviation below its peak, the normal's mean is 1 + phi(1) / Phi(1)
   // = 1.2876.
-  CHECK(of(sim::Distribution::normal, 1).mean == support::near(1.2876, 1e-4));
+  CHECK(of(sim::JitterDistribution::normal, 1).mean == support::near(1.2876, 1e-4));
   for (const double u : {0.0, 1 - 0x1.0p-53})
-    for (const auto d :
-         {sim::Distribution::lognormal, sim::Distribution::normal, sim::Distribution::uniform}) {
+    for (const auto d : {sim::JitterDistribution::lognormal, sim::JitterDistribution::normal,
+                         sim::JitterDistribution::uniform}) {
       CHECK(sim::factor(d, 1, u) >= 0);
       CHECK(sim::factor(d, 1, u) < 1e4);
     }
@@ -202,7 +202,7 @@ TEST_CASE(
   const auto forward = lengths(trace, trace::TaskKind::forward, 0);
   const auto backward = lengths(trace, trace::TaskKind::backward, 0);
   const auto seconds = [](core::Picoseconds t) { return to_seconds(t).value(); };
-  const Moments m = moments(forward, seconds);
+  const SampleMoments m = moments(forward, seconds);
   CHECK(m.mean == support::near(1, 4 * 0.1 / 100));  // four standard errors
   CHECK(m.deviation == support::near(0.1, 0.03));
   CHECK(moments(backward, seconds).deviation == 0);  // not configured
@@ -230,7 +230,7 @@ TEST_CASE("a draw depends only on the seed and the task") {
 TEST_CASE("a transfer's jitter is on its bytes, the same on both networks") {
   // 1 kB at 1 kB/s over one route, up to half more or less: without other messages it takes the same either
   // way.
-  const Chain c = chain(2, 1, 1e3);
+  const PerturbedChain c = chain(2, 1, 1e3);
   const std::string jitter = "jitter: {transfer: {uniform: 50%}}";
   const auto fair = simulated(c, jitter, 1), fifo = simulated(c, jitter, 1, NetworkModel::fifo);
   for (const std::size_t stage : {0, 1}) {
@@ -244,7 +244,7 @@ TEST_CASE("a transfer's jitter is on its bytes, the same on both networks") {
 }
 
 TEST_CASE("perturbations that the plan never meets are reported with file and line") {
-  const Chain c = chain(2, 1, 1e3);
+  const PerturbedChain c = chain(2, 1, 1e3);
   const std::string yaml =
       "devices:\n"
       "  - {device: 0, speed: 0.5}\n"
@@ -273,7 +273,7 @@ TEST_CASE("perturbations that the plan never meets are reported with file and li
 }
 
 TEST_CASE("a device that is listed but takes no part counts as idle") {
-  const Chain c = chain(2, 1);
+  const PerturbedChain c = chain(2, 1);
   const auto part = c.cluster.first(2);
   const auto perturbation = sim::parse_perturbation("devices: [{device: 2, speed: 0.5}]", "i.yaml", part);
   const cost::Problem problem{c.graph, part, c.costs, c.plan.training};
@@ -284,7 +284,7 @@ TEST_CASE("a device that is listed but takes no part counts as idle") {
 }
 
 TEST_CASE("perturbed iterations keep the rules") {
-  const Chain c = chain(3, 6, 1e3);
+  const PerturbedChain c = chain(3, 6, 1e3);
   const std::string yaml =
       "devices: [{device: 1, speed: 0.7}]\n"
       "stragglers: [{device: 0, from: 3s, to: 7s, speed: 0.1}, {device: 2, from: 5s, to: 6s, speed: 0.2}]\n"

@@ -42,8 +42,9 @@ graph::OpGraph model() {
 }
 
 /// All of it on one device, or its halves on two.
-struct Case {
-  explicit Case(std::size_t stages, const Recomputation& recompute, const char* schedule = "gpipe")
+struct RecomputationCase {
+  explicit RecomputationCase(std::size_t stages, const Recomputation& recompute,
+                             const char* schedule = "gpipe")
       : cluster(support::tiny_cluster(stages, std::int64_t{1} << 40, 1e18)) {
     plan.training.mini_batch = 3;
     plan.schedule = schedule;
@@ -75,7 +76,7 @@ struct Case {
 
   graph::OpGraph graph = model();
   cluster::Cluster cluster;
-  support::Thirds costs;
+  support::ThirdsCosts costs;
   plan::Plan plan;
 };
 
@@ -83,22 +84,22 @@ struct Case {
 
 TEST_CASE("recomputed layers: their inputs of all micro-batches, the inside of one") {
   // 14 operators keep 1 kB each; three micro-batches take 14 s forward and 28 s backward each.
-  const Case whole(1, {});
+  const RecomputationCase whole(1, {});
   CHECK(whole.seconds() == support::near(3 * 42));
   CHECK(whole.activations() == 3 * 14000);
   // 12 operators again. Embedding and head are saved, and the four adds, each of which the next layer or the
   // head reads; norm and dense of one layer at a time.
-  const Case layers(1, plan::kRecomputeLayers);
+  const RecomputationCase layers(1, plan::kRecomputeLayers);
   CHECK(layers.seconds() == support::near(3 * (42 + 12)));
   CHECK(layers.activations() == 3 * 6000 + 2000);
   CHECK(layers.counted() == layers.activations());
   // Only the first two: the others keep all they make, 2 kB each and the adds that are saved anyhow.
-  const Case two(1, {Recomputation::Of::layers, false, 2});
+  const RecomputationCase two(1, {Recomputation::SegmentScope::layers, false, 2});
   CHECK(two.seconds() == support::near(3 * (42 + 6)));
   CHECK(two.activations() == 3 * 10000 + 2000);
   CHECK(two.counted() == two.activations());
   // The stage as one segment holds all of it once.
-  const Case stage(1, plan::kRecomputeStage);
+  const RecomputationCase stage(1, plan::kRecomputeStage);
   CHECK(stage.seconds() == support::near(3 * (42 + 14)));
   CHECK(stage.activations() == 14000);
 }
@@ -106,12 +107,12 @@ TEST_CASE("recomputed layers: their inputs of all micro-batches, the inside of o
 TEST_CASE("a layer cut in two is a segment in each stage; what leaves a stage is not saved there") {
   // Stage 0: embedding, layers 0 and 1 (7 operators): embedding and the first add are saved, the second add
   // leaves and is kept with its layer. Stage 1 receives it, saves both adds and the head.
-  const Case halves(2, plan::kRecomputeLayers, "1f1b");
+  const RecomputationCase halves(2, plan::kRecomputeLayers, "1f1b");
   CHECK(halves.counted(0) == 2 * 2000 + 3000);
   CHECK(halves.counted(1) == 1 * (3000 + 1000) + 2000);
   CHECK(halves.activations(0) == halves.counted(0));
   CHECK(halves.activations(1) == halves.counted(1));
-  Case uneven(2, plan::kRecomputeLayers, "1f1b");
+  RecomputationCase uneven(2, plan::kRecomputeLayers, "1f1b");
   auto &first = uneven.plan.stages[0].operators, &second = uneven.plan.stages[1].operators;
   first.emplace_back(7), first.emplace_back(8);  // norm and dense of layer 2, whose add stays behind
   second.erase(second.begin(), second.begin() + 2);
@@ -124,17 +125,17 @@ TEST_CASE("a layer cut in two is a segment in each stage; what leaves a stage is
 }
 
 TEST_CASE("estimate and bound include recomputation") {
-  const Case layers(1, plan::kRecomputeLayers);
+  const RecomputationCase layers(1, plan::kRecomputeLayers);
   CHECK(cost::stage_time(layers.problem(), layers.plan.stages[0], 1).total().recompute.value() ==
         support::near(12));
   CHECK(score::estimate(layers.problem(), layers.plan).iteration.value() == support::near(3 * 54));
-  CHECK(score::least_iteration(layers.problem(), layers.plan, score::Reduction::closed_form).value() ==
+  CHECK(score::least_iteration(layers.problem(), layers.plan, score::ReductionTiming::closed_form).value() ==
         support::near(3 * 54));
 }
 
 TEST_CASE("schedules that split backward passes refuse layers") {
   const auto order = [](const Recomputation& what) {
-    return schedule::plan_order(Case(2, what, "zb_h1").plan);
+    return schedule::plan_order(RecomputationCase(2, what, "zb_h1").plan);
   };
   CHECK_NOTHROW(order(plan::kRecomputeStage));
   try {

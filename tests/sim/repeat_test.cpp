@@ -43,8 +43,8 @@ TEST_CASE("quantiles are values, by nearest rank") {
 namespace {
 
 /// a -> b on a device each, forward passes and messages jitter.
-struct Jittery {
-  Jittery() {
+struct JitteryPair {
+  JitteryPair() {
     plan.training.mini_batch = 8;
     for (std::size_t s = 0; s < 2; ++s)
       plan.stages.push_back({{core::OpId(s)}, {core::DeviceId(s)}, 1, 1, 0, {}});
@@ -67,7 +67,7 @@ struct Jittery {
 }  // namespace
 
 TEST_CASE("repeated runs are those of the seeds that follow, whatever the threads") {
-  const Jittery j;
+  const JitteryPair j;
   std::vector<core::Picoseconds> one_by_one;
   for (std::uint64_t seed = 5; seed < 25; ++seed)
     one_by_one.push_back(sim::simulate_time(j.problem(), j.scheduled(), j.options(seed)));
@@ -78,11 +78,11 @@ TEST_CASE("repeated runs are those of the seeds that follow, whatever the thread
   CHECK(one_by_one[0] != one_by_one[1]);
   const std::atomic<bool> stopped = true;
   CHECK_THROWS_AS(sim::repeat(j.problem(), j.scheduled(), j.options(5), 20, core::StopToken(&stopped)),
-                  core::Interrupted);
+                  core::InterruptedError);
 }
 
 TEST_CASE("a quantile to beat is the one of all runs where it is not above, else any above") {
-  const Jittery j;
+  const JitteryPair j;
   for (const std::size_t runs : {1, 2, 19, 20, 21}) {
     auto times = sim::repeat(j.problem(), j.scheduled(), j.options(5), runs);
     std::ranges::sort(times);

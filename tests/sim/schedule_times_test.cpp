@@ -274,18 +274,18 @@ TEST_CASE("a delay between ranks costs GPipe 2(p-1) C and 1F1B C (2(p-1)(m/p + 1
 
 TEST_CASE("Zero Bubble paper, Table 5 from the times of its Table 9: every printed digit") {
   // Qi et al., ICLR 2024; p = 8, times in ms; bubble rates of 1F1B, ZB-H1 and ZB-H2.
-  struct Line {
+  struct PublishedLine {
     int m;
     double f, i, w, c;
     const char *one, *h1, *h2;
   };
-  const Line lines[] = {{24, 18.522, 18.086, 9.337, 0.601, "0.2431", "0.1585", "0.1083"},
-                        {32, 18.513, 18.086, 9.331, 0.626, "0.1985", "0.1242", "0.0837"},
-                        {64, 18.546, 18.097, 9.321, 0.762, "0.1240", "0.0674", "0.0444"},
-                        {24, 29.718, 29.444, 19.927, 0.527, "0.2347", "0.1323", "0.0698"},
-                        {32, 29.802, 29.428, 19.530, 0.577, "0.1898", "0.1045", "0.0559"},
-                        {64, 29.935, 29.621, 19.388, 0.535, "0.1091", "0.0554", "0.0294"}};
-  for (const Line& line : lines) {
+  const PublishedLine lines[] = {{24, 18.522, 18.086, 9.337, 0.601, "0.2431", "0.1585", "0.1083"},
+                                 {32, 18.513, 18.086, 9.331, 0.626, "0.1985", "0.1242", "0.0837"},
+                                 {64, 18.546, 18.097, 9.321, 0.762, "0.1240", "0.0674", "0.0444"},
+                                 {24, 29.718, 29.444, 19.927, 0.527, "0.2347", "0.1323", "0.0698"},
+                                 {32, 29.802, 29.428, 19.530, 0.577, "0.1898", "0.1045", "0.0559"},
+                                 {64, 29.935, 29.621, 19.388, 0.535, "0.1091", "0.0554", "0.0294"}};
+  for (const PublishedLine& line : lines) {
     const PassCosts costs = full(line.f, line.i, line.w, line.c);
     const auto rate = [&](const char* family) {
       return fmt::format("{:.4f}", simulate(make(family, 8, 1, line.m), costs).bubble_rate);
@@ -304,17 +304,17 @@ TEST_CASE("a delay between ranks costs interleaved 1F1B C (2pv - 2); the Zero Bu
                            steps(simulate(schedule, full(3, 3, 3, 0)).longest_rank_span);
       CHECK(near(extra, 0.125 * (2 * p * v - 2)));
     }
-  struct Line {
+  struct PublishedLine {
     int m;
     double f, i, w, c;
     int v;
     const char* rate;
   };  // its column 1F1B-I
-  const Line lines[] = {
+  const PublishedLine lines[] = {
       {24, 18.522, 18.086, 9.337, 0.601, 3, "0.1055"},  {32, 18.513, 18.086, 9.331, 0.626, 3, "0.0818"},
       {64, 18.546, 18.097, 9.321, 0.762, 3, "0.0443"},  {24, 29.718, 29.444, 19.927, 0.527, 4, "0.0808"},
       {32, 29.802, 29.428, 19.530, 0.577, 4, "0.0628"}, {64, 29.935, 29.621, 19.388, 0.535, 4, "0.0320"}};
-  for (const Line& line : lines) {
+  for (const PublishedLine& line : lines) {
     const Schedule schedule = make("interleaved_1f1b", 8, line.v, line.m);
     const double span = steps(simulate(schedule, full(line.f, line.i, line.w, 0)).longest_rank_span) +
                         line.c * (2 * 8 * line.v - 2 - 8);
@@ -324,20 +324,20 @@ TEST_CASE("a delay between ranks costs interleaved 1F1B C (2pv - 2); the Zero Bu
 
 TEST_CASE("Zero Bubble paper, Table 5: ZB-1p and ZB-2p") {
   // Memory per layer and micro-batch: 34h + 5as from the forward on, 32h of it until the weight gradient.
-  struct Line {
+  struct PublishedLine {
     int m;
     double f, i, w, c;
     int a, h;
     const char* one;
     double two;
   };
-  const Line lines[] = {{24, 18.522, 18.086, 9.337, 0.601, 24, 2304, "0.1585", 0.0433099456},
-                        {32, 18.513, 18.086, 9.331, 0.626, 24, 2304, "0.1242", 0.0039138346},
-                        {64, 18.546, 18.097, 9.321, 0.762, 24, 2304, "0.0674", 0.0025515212},
-                        {24, 29.718, 29.444, 19.927, 0.527, 32, 4096, "0.1323", 0.0028682557},
-                        {32, 29.802, 29.428, 19.530, 0.577, 32, 4096, "0.1045", 0.0021617085},
-                        {64, 29.935, 29.621, 19.388, 0.535, 32, 4096, "0.0554", 0.0010463237}};
-  for (const Line& line : lines) {
+  const PublishedLine lines[] = {{24, 18.522, 18.086, 9.337, 0.601, 24, 2304, "0.1585", 0.0433099456},
+                                 {32, 18.513, 18.086, 9.331, 0.626, 24, 2304, "0.1242", 0.0039138346},
+                                 {64, 18.546, 18.097, 9.321, 0.762, 24, 2304, "0.0674", 0.0025515212},
+                                 {24, 29.718, 29.444, 19.927, 0.527, 32, 4096, "0.1323", 0.0028682557},
+                                 {32, 29.802, 29.428, 19.530, 0.577, 32, 4096, "0.1045", 0.0021617085},
+                                 {64, 29.935, 29.621, 19.388, 0.535, 32, 4096, "0.0554", 0.0010463237}};
+  for (const PublishedLine& line : lines) {
     schedule::ScheduleShape shape{
         8,          1, line.m, 0, full(line.f, line.i, line.w, line.c), {}, 34 * line.h + 5 * line.a * 1024,
         32 * line.h};
@@ -351,16 +351,16 @@ TEST_CASE("Zero Bubble paper, Table 5: ZB-1p and ZB-2p") {
 
 TEST_CASE("memory-controlled V schedules: idle steps and peak activations, F = I = W = 1 per chunk") {
   // Computed with the authors' scheduler; memory in full stages.
-  struct Line {
+  struct PublishedLine {
     int p;
     double v_min, min_held, v_half, half_held, v_1f1b, one_held;
   };
-  const Line lines[] = {{4, 11, 2, 5, 3, 15, 3},
-                        {6, 17, 3, 11, 4, 22, 5},
-                        {8, 27, 4, 17, 5, 33, 6},
-                        {12, 41, 5, 29, 7, 52, 9},
-                        {16, 59, 6, 41, 9, 75, 11}};
-  for (const Line& line : lines) {
+  const PublishedLine lines[] = {{4, 11, 2, 5, 3, 15, 3},
+                                 {6, 17, 3, 11, 4, 22, 5},
+                                 {8, 27, 4, 17, 5, 33, 6},
+                                 {12, 41, 5, 29, 7, 52, 9},
+                                 {16, 59, 6, 41, 9, 75, 11}};
+  for (const PublishedLine& line : lines) {
     const int m = 3 * line.p;
     CAPTURE(line.p);
     const auto check = [&](const char* family, double idle, double held) {

@@ -214,9 +214,9 @@ TEST_CASE("random plans that recompute selectively: the verifier agrees, no boun
     const auto trace = sim::simulate(problem, scheduled, options);
     CHECK(check::trace_violations(problem, scheduled, trace, options) == std::vector<std::string>{});
     const double seconds = to_seconds(trace.iteration).value();
-    CHECK(score::least_iteration(problem, plan, score::Reduction::closed_form).value() <=
+    CHECK(score::least_iteration(problem, plan, score::ReductionTiming::closed_form).value() <=
           seconds * (1 + 1e-9));
-    CHECK(score::bound_for(problem, plan, score::Reduction::closed_form).time.value() <= seconds);
+    CHECK(score::bound_for(problem, plan, score::ReductionTiming::closed_form).time.value() <= seconds);
   }
   CHECK(tried >= 100);
   CHECK(recomputing >= 100);

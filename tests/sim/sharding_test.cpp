@@ -24,8 +24,8 @@ using trace::TaskKind;
 namespace {
 
 /// Matrices of 1000 weights (4 kB), each making 1 kB per sample, a second forward and two backward.
-struct Matrices {
-  Matrices(std::size_t count, std::size_t devices)
+struct MatrixProblem {
+  MatrixProblem(std::size_t count, std::size_t devices)
       : graph(build(count)),
         cluster(support::tiny_cluster(devices)),
         costs(support::FixedCosts::uniform(count, 1, 2)) {}
@@ -99,7 +99,7 @@ std::vector<std::string> verified(const cost::Problem& problem, plan::Plan& plan
 }  // namespace
 
 TEST_CASE("a group of two halves the work and waits for its all-reduces") {
-  const Matrices m(3, 2);
+  const MatrixProblem m(3, 2);
   auto plan = plan_of(4, {stage(0, 2, {0, 1}, 2, 2)});
   const auto trace = m.run(plan);
   // Two micro-batches of two samples: 3 operators x 2 samples x 3 s / 2 = 9 s each. Partial sums of the
@@ -122,7 +122,7 @@ TEST_CASE("a group of two halves the work and waits for its all-reduces") {
 }
 
 TEST_CASE("messages between groups travel in parts, from all to all") {
-  const Matrices m(3, 3);
+  const MatrixProblem m(3, 3);
   auto plan = plan_of(1, {stage(0, 1, {0, 1}, 2, 1), stage(2, 2, {2}, 1, 1)});
   const auto trace = m.run(plan);
   std::vector<std::pair<DeviceId, DeviceId>> ways;
@@ -144,7 +144,7 @@ TEST_CASE("messages between groups travel in parts, from all to all") {
 }
 
 TEST_CASE("compression shortens messages between stages and all-reduces, not those within a group") {
-  const Matrices m(2, 2);
+  const MatrixProblem m(2, 2);
   auto plan = plan_of(2, {stage(0, 0, {0}, 1, 2), stage(1, 1, {1}, 1, 2)});
   plan.training.compression.activations = 0.25;
   for (const auto& span : m.run(plan).spans)
@@ -158,7 +158,7 @@ TEST_CASE("compression shortens messages between stages and all-reduces, not tho
 }
 
 TEST_CASE("compressed gradients do not compress the weights that ZeRO gathers") {
-  const Matrices m(1, 2);
+  const MatrixProblem m(1, 2);
   for (const auto& [zero, bytes] : {std::pair{0, 1000}, {1, 2500}, {2, 4000}}) {  // of 4 kB, at a quarter
     auto plan = plan_of(2, {stage(0, 0, {0, 1}, 1, 2)});
     plan.training.compression.gradients = 0.25;
@@ -173,7 +173,7 @@ TEST_CASE("compressed gradients do not compress the weights that ZeRO gathers") 
 }
 
 TEST_CASE("ZeRO 3 gathers weights in every pass and reduces nothing afterwards; the step is a share") {
-  const Matrices m(2, 4);
+  const MatrixProblem m(2, 4);
   auto plan = plan_of(8, {stage(0, 1, {0, 1, 2, 3}, 1, 4)});
   plan.stages[0].zero = 3;
   const auto trace = m.run(plan);
@@ -190,7 +190,7 @@ TEST_CASE("ZeRO 3 gathers weights in every pass and reduces nothing afterwards; 
 }
 
 TEST_CASE("the estimate of one sharded stage equals the simulation, except for the update") {
-  const Matrices m(4, 4);
+  const MatrixProblem m(4, 4);
   for (const int group : {1, 2, 4})
     for (const int zero : {0, 1, 2, 3}) {
       auto plan = plan_of(8, {stage(0, 3, {0, 1, 2, 3}, group, 8)});
@@ -205,7 +205,7 @@ TEST_CASE("the estimate of one sharded stage equals the simulation, except for t
 }
 
 TEST_CASE("a group whose devices jitter waits between pairs of overlapped passes, not within") {
-  const Matrices m(4, 4);
+  const MatrixProblem m(4, 4);
   auto plan = plan_of(8, {stage(0, 0, {0, 1}, 2, 1), stage(1, 1, {2, 3}, 2, 1), stage(2, 2, {2, 3}, 2, 1),
                           stage(3, 3, {0, 1}, 2, 1)});
   plan.schedule = "dualpipev";
@@ -217,7 +217,7 @@ TEST_CASE("a group whose devices jitter waits between pairs of overlapped passes
 }
 
 TEST_CASE("at every bucket of a last backward pass a group waits for its slowest device") {
-  const Matrices m(2, 4);
+  const MatrixProblem m(2, 4);
   auto types = std::vector(2, m.cluster.types().front());
   types[0].name = "a", types[1].name = "b";
   std::vector<cluster::Device> devices(4);
@@ -241,7 +241,7 @@ TEST_CASE("at every bucket of a last backward pass a group waits for its slowest
 }
 
 TEST_CASE("a pass that is cut at its buckets is one span, though passes of no length start with it") {
-  const Matrices m(5, 3);
+  const MatrixProblem m(5, 3);
   const AllButOne costs;
   auto plan = plan_of(8, {stage(0, 0, {0}, 1, 2), stage(1, 1, {1, 2}, 1, 2), stage(2, 3, {1, 2}, 1, 2),
                           stage(4, 4, {0}, 1, 2)});

@@ -15,7 +15,7 @@ using core::Picoseconds;
 using replay::test::CutModel;
 using replay::test::shared_chain;
 using replay::test::shared_model;
-using sim::Collective;
+using sim::ReductionMethod;
 using trace::Span;
 using trace::TaskKind;
 
@@ -65,18 +65,18 @@ TEST_CASE("a stage whose only weights are a copy updates it") {
 }
 
 TEST_CASE("the judge accepts sums among stages of every kind of plan and collective") {
-  struct Given {
+  struct SharedCase {
     std::string schedule;
     std::vector<std::int32_t> rank;
     std::vector<std::size_t> replicas;
   };
-  const std::vector<Given> plans = {{"1f1b", {0, 1, 2}, {2, 1, 3}},
-                                    {"gpipe", {0, 1}, {1, 3}},
-                                    {"zb_h1", {0, 1, 2}, {2, 2, 2}},
-                                    {"interleaved_1f1b", {0, 1, 0, 1}, {2, 1}},
-                                    {"zbv", {0, 1, 1, 0}, {2, 2}}};
+  const std::vector<SharedCase> plans = {{"1f1b", {0, 1, 2}, {2, 1, 3}},
+                                         {"gpipe", {0, 1}, {1, 3}},
+                                         {"zb_h1", {0, 1, 2}, {2, 2, 2}},
+                                         {"interleaved_1f1b", {0, 1, 0, 1}, {2, 1}},
+                                         {"zbv", {0, 1, 1, 0}, {2, 2}}};
   for (const char* model : {"gpt", "encoder_decoder"})
-    for (const Given& given : plans)
+    for (const SharedCase& given : plans)
       for (const auto collective :
            {sim::collective("closed_form"), sim::collective("automatic"), sim::collective("ring"),
             sim::collective("tree"), sim::collective("halving_doubling")})
@@ -159,7 +159,7 @@ TEST_CASE("stages on the same group of devices sum what they share without a mes
 TEST_CASE("without a flush the sum is left out, and copies count all the same") {
   CutModel chain = shared_chain({1, 1, 1});
   chain.plan.schedule = "pipedream_2bw";
-  chain.costs = support::LaunchCosts(std::vector<support::LaunchCosts::Pass>(4, {1e-3, 0}));
+  chain.costs = support::LaunchCosts(std::vector<support::LaunchCosts::PassTime>(4, {1e-3, 0}));
   trace::Trace trace = simulated(chain);
   CHECK(shared(trace).empty());
   CHECK(at(trace.devices[2].fixed, plan::MemoryKind::weights) == core::Bytes(80));

@@ -8,10 +8,10 @@
 #include "penstock/core/random.hpp"
 
 using namespace penstock;
-using sim::Speed;
+using sim::SpeedProfile;
 
 TEST_CASE("a quarter of the speed from 10 to 50 ps") {
-  Speed speed;
+  SpeedProfile speed;
   speed.change(10, 0.25);
   speed.change(50, 1);
   CHECK(speed.finish(0, 10) == 10);  // done when it begins
@@ -24,7 +24,7 @@ TEST_CASE("a quarter of the speed from 10 to 50 ps") {
 }
 
 TEST_CASE("the last of several changes at one moment counts") {
-  Speed speed;
+  SpeedProfile speed;
   speed.change(10, 0.25);
   speed.change(20, 1);
   speed.change(20, 2);
@@ -32,18 +32,18 @@ TEST_CASE("the last of several changes at one moment counts") {
 }
 
 TEST_CASE("work pauses at speed zero, and never ends if that lasts") {
-  Speed speed;
+  SpeedProfile speed;
   speed.change(10, 0);
   speed.change(30, 1);
   speed.change(40, 0);
   CHECK(speed.finish(5, 10) == 35);
   CHECK(speed.finish(5, 15) == 40);
-  CHECK(speed.finish(5, 16) == Speed::kNever);
+  CHECK(speed.finish(5, 16) == SpeedProfile::kNever);
   CHECK(speed.finish(50, 0) == 50);
 }
 
 TEST_CASE("work at full speed is exact where doubles are not") {
-  Speed speed;
+  SpeedProfile speed;
   const std::int64_t odd = (std::int64_t{1} << 60) + 1;
   speed.change(odd + 7, 0.5);
   CHECK(speed.finish(3, odd) == odd + 3);
@@ -54,7 +54,7 @@ TEST_CASE("random speeds: the slow twin works picosecond by picosecond") {
     CAPTURE(seed);
     core::Random random(seed);
     std::vector<double> at(3000, 1);
-    Speed speed;
+    SpeedProfile speed;
     for (int t = random.between(0, 100); t < 1000; t += random.between(1, 300)) {
       const double value = random.between(0, 8) * 0.3;
       speed.change(t, value);

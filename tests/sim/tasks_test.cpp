@@ -26,7 +26,7 @@ Task random_task(core::Random& random, int variety) {
           core::StageId(static_cast<std::size_t>(any()))};
 }
 
-void check_equal(const sim::Tasks& tasks, const std::vector<Task>& plain) {
+void check_equal(const sim::TaskStore& tasks, const std::vector<Task>& plain) {
   REQUIRE(tasks.size() == plain.size());
   for (std::size_t t = 0; t < plain.size(); ++t) {
     CAPTURE(t);
@@ -41,7 +41,7 @@ TEST_CASE("tasks that share their work are those that were added") {
   for (const int variety : {1, 2, 5, 1000000}) {
     CAPTURE(variety);
     core::Random random(static_cast<std::uint64_t>(variety));
-    sim::Tasks tasks;
+    sim::TaskStore tasks;
     std::vector<Task> plain;
     for (int step = 0; step < 5000; ++step) {
       plain.push_back(random_task(random, variety));

@@ -16,7 +16,7 @@
 using namespace penstock;
 using core::DeviceId;
 using core::OpId;
-using sim::Collective;
+using sim::ReductionMethod;
 
 namespace {
 
@@ -52,7 +52,7 @@ double seconds(std::size_t operators, std::size_t replicas, const sim::Simulatio
   return seconds_on(support::tiny_cluster(replicas, 1 << 30, 1000), operators, options, bucket);
 }
 
-double reduce(std::size_t replicas, Collective collective) {
+double reduce(std::size_t replicas, ReductionMethod collective) {
   return seconds(1, replicas, {sim::NetworkModel::fair, collective}) - 2;
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("no replica sends gradients before it has computed them") {
   plan.stages = {{{OpId(0)}, {DeviceId(0), DeviceId(1)}, 3, 1, 3, {}}};
   const cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
-  for (const Collective collective :
+  for (const ReductionMethod collective :
        {sim::collective("ring"), sim::collective("tree"), sim::collective("halving_doubling")}) {
     const auto trace =
         sim::simulate(problem, {problem.graph, plan, order}, {sim::NetworkModel::fair, collective});
@@ -172,7 +172,7 @@ TEST_CASE("without a flush an all-reduce hides behind the mini-batch after it, o
                  {{OpId(1)}, {DeviceId(2), DeviceId(3)}, 1, 1, 1, {}}};
   cost::Problem problem{graph, cluster, costs, plan.training};
   const auto order = schedule::plan_order(plan);
-  for (const Collective collective : {sim::collective("closed_form"), sim::collective("ring")})
+  for (const ReductionMethod collective : {sim::collective("closed_form"), sim::collective("ring")})
     for (const std::int64_t bucket : {0, 1}) {
       problem.training.bucket = core::Bytes(bucket);
       const sim::SimulationOptions options{sim::NetworkModel::fair, collective};

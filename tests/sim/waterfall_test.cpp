@@ -308,7 +308,7 @@ TEST_CASE("a collective within a pass takes at least a launch of the slowest hos
     auto types = plain.types();
     types.push_back(types.front());
     types.back().name = "slow";
-    types.back().runtime = cluster::Runtime{core::Seconds(1e-3), core::Seconds(0)};
+    types.back().runtime = cluster::FrameworkRuntime{core::Seconds(1e-3), core::Seconds(0)};
     auto devices = plain.devices();
     for (const std::size_t replica : {0, 1}) devices[2 * replica + slow].type = 1;
     const cluster::Cluster cluster("hosts", types, devices, 1, plain.links());

@@ -28,7 +28,7 @@ class ChainListing {
   bool fits(int first, int last, int devices, int level) const;
   const cost::Problem& problem_;
   std::int64_t micro_batch_;
-  score::Network network_;
+  score::AssumedNetwork network_;
 };
 
 }  // namespace penstock::support

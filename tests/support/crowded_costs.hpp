@@ -10,7 +10,8 @@ namespace penstock::support {
 /// By operator, the share of each of its passes that goes to memory. Refers to the costs it takes times from.
 class CrowdedCosts final : public cost::CostModel {
  public:
-  CrowdedCosts(const cost::CostModel& costs, cost::Crowding::Table table, std::vector<double> memory_share)
+  CrowdedCosts(const cost::CostModel& costs, cost::CrowdingSlowdown::Table table,
+               std::vector<double> memory_share)
       : costs_(costs), crowding_(std::move(table)), share_(std::move(memory_share)) {}
   cost::OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                        std::int64_t samples) const override {
@@ -30,11 +31,11 @@ class CrowdedCosts final : public cost::CostModel {
                           const cluster::DeviceType& device) const override {
     return costs_.step_time(weights, training, device);
   }
-  const cost::Crowding* crowding() const override { return &crowding_; }
+  const cost::CrowdingSlowdown* crowding() const override { return &crowding_; }
 
  private:
   const cost::CostModel& costs_;
-  cost::Crowding crowding_;
+  cost::CrowdingSlowdown crowding_;
   std::vector<double> share_;
 };
 

@@ -25,7 +25,7 @@ class DrawnTrace {
 
  private:
   using Time = core::Picoseconds;
-  struct Task {
+  struct DrawnTask {
     trace::TaskKind kind;
     std::int32_t micro_batch;
   };
@@ -47,8 +47,8 @@ class DrawnTrace {
   }
 
   /// Warm-up forwards, then backward and forward in turn: 0F 1F 0B 2F 1B ...
-  std::vector<Task> order(std::size_t stage) const {
-    std::vector<Task> out;
+  std::vector<DrawnTask> order(std::size_t stage) const {
+    std::vector<DrawnTask> out;
     const auto warm_up = std::min(shape_.micro_batches, static_cast<std::int32_t>(shape_.stages - stage));
     for (std::int32_t m = 0; m < warm_up; ++m) out.push_back({trace::TaskKind::forward, m});
     for (std::int32_t m = 0; m < shape_.micro_batches; ++m) {
@@ -59,7 +59,7 @@ class DrawnTrace {
   }
 
   void run() {
-    std::vector<std::vector<Task>> orders;
+    std::vector<std::vector<DrawnTask>> orders;
     for (std::size_t s = 0; s < shape_.stages; ++s) orders.push_back(order(s));
     std::vector<std::size_t> next(shape_.stages, 0);
     free_.resize(shape_.stages);
@@ -71,7 +71,7 @@ class DrawnTrace {
   }
 
   /// Executes the task when its input has a time of arrival; false when that is still unknown.
-  bool start(std::size_t s, Task task) {
+  bool start(std::size_t s, DrawnTask task) {
     const bool forward = task.kind == trace::TaskKind::forward;
     const auto m = static_cast<std::size_t>(task.micro_batch);
     const auto arrival = arrived_[forward ? 0 : 1][s][m];
@@ -88,7 +88,7 @@ class DrawnTrace {
     return true;
   }
 
-  void send(std::size_t from, std::size_t to, Task task, Time begin) {
+  void send(std::size_t from, std::size_t to, DrawnTask task, Time begin) {
     const Time end = begin + Time(shape_.transfer_ps);
     add(trace::TaskKind::transfer, from, core::DeviceId(to), task.micro_batch, begin, end, kBuffer);
     change(to, begin, 0, kBuffer);

@@ -8,10 +8,10 @@
 namespace penstock::support {
 namespace {
 
-class Plans {
+class PlanEnumeration {
  public:
-  Plans(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit,
-        const std::vector<Division>& divisions)
+  PlanEnumeration(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit,
+                  const std::vector<StageDivision>& divisions)
       : problem_(problem), visit_(visit), divisions_(divisions) {}
 
   void of(const Partition& partition) {
@@ -48,7 +48,7 @@ class Plans {
     stage.devices.clear();
     for (std::size_t n = 1; n <= left; ++n) {
       stage.devices.emplace_back(next + n - 1);
-      for (const Division& division : divisions_) {
+      for (const StageDivision& division : divisions_) {
         stage.tensor_parallel = division.tensor_parallel, stage.zero = division.zero;
         stage.recompute = division.recompute;
         if (makes_sense(stage)) place(s + 1, next + n);
@@ -72,15 +72,15 @@ class Plans {
 
   const cost::Problem& problem_;
   const std::function<void(const plan::Plan&)>& visit_;
-  const std::vector<Division>& divisions_;
+  const std::vector<StageDivision>& divisions_;
   plan::Plan plan_;
 };
 
 }  // namespace
 
 void for_each_plan(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit,
-                   const std::vector<Division>& divisions) {
-  Plans plans(problem, visit, divisions);
+                   const std::vector<StageDivision>& divisions) {
+  PlanEnumeration plans(problem, visit, divisions);
   for (const Partition& partition : all_partitions(problem.graph.dag()))
     if (partition.size() <= problem.cluster.size()) plans.of(partition);
 }

@@ -9,7 +9,7 @@
 namespace penstock::support {
 
 /// Division of a stage beside samples, and recomputation.
-struct Division {
+struct StageDivision {
   int tensor_parallel = 1;
   int zero = 0;
   plan::Recomputation recompute{};
@@ -19,6 +19,6 @@ struct Division {
 /// size that divides the mini-batch, one for all stages. Scheduled by 1F1B on consecutive devices, within
 /// memory. At most eight operators or so. Every stage has each of the divisions in turn.
 void for_each_plan(const cost::Problem& problem, const std::function<void(const plan::Plan&)>& visit,
-                   const std::vector<Division>& divisions = {{}});
+                   const std::vector<StageDivision>& divisions = {{}});
 
 }  // namespace penstock::support

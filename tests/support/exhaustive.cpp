@@ -18,9 +18,9 @@ using core::StageId;
 using plan::Plan;
 using Replicas = std::vector<int>;
 
-class Search {
+class SpaceSearch {
  public:
-  Search(const cost::Problem& problem, const PlanningUnits& units, const ExhaustiveOptions& options)
+  SpaceSearch(const cost::Problem& problem, const PlanningUnits& units, const ExhaustiveOptions& options)
       : problem_(problem),
         units_(units),
         options_(options),
@@ -35,14 +35,15 @@ class Search {
   }
 
  private:
-  std::optional<Best> run(const Partitions& partitions, std::int64_t micro_batch) {
-    std::optional<Best> best;
+  std::optional<LeastBottleneck> run(const Partitions& partitions, std::int64_t micro_batch) {
+    std::optional<LeastBottleneck> best;
     for (const Partition& partition : partitions)
       if (partition.size() <= problem_.cluster.size()) try_partition(partition, micro_batch, best);
     return best;
   }
 
-  void try_partition(const Partition& partition, std::int64_t micro_batch, std::optional<Best>& best) {
+  void try_partition(const Partition& partition, std::int64_t micro_batch,
+                     std::optional<LeastBottleneck>& best) {
     std::optional<Plan>
         plan;  // made for the first promising replica counts, its in-flight counts hold for all
     for_each_replicas(partition.size(), micro_batch, [&](const Replicas& replicas) {
@@ -50,7 +51,7 @@ class Search {
       if (best && best->bottleneck <= bottleneck) return;
       if (!plan) plan = scheduled(partition, micro_batch);
       place(*plan, replicas);
-      if (fits(*plan)) best = Best{bottleneck, *plan};
+      if (fits(*plan)) best = LeastBottleneck{bottleneck, *plan};
     });
   }
 
@@ -127,7 +128,7 @@ class Search {
   const cost::Problem& problem_;
   const PlanningUnits& units_;
   ExhaustiveOptions options_;
-  score::Network network_;
+  score::AssumedNetwork network_;
   std::map<std::tuple<UnitSet, int, std::int64_t>, double> times_;
 };
 
@@ -135,7 +136,7 @@ class Search {
 
 BestBySize exhaustive(const cost::Problem& problem, const PlanningUnits& units, const Partitions& partitions,
                       const ExhaustiveOptions& options) {
-  return Search(problem, units, options).run(partitions);
+  return SpaceSearch(problem, units, options).run(partitions);
 }
 
 BestBySize own_space(const cost::Problem& problem, const ExhaustiveOptions& options) {

@@ -11,13 +11,13 @@
 namespace penstock::support {
 
 /// A plan of least bottleneck, or nothing when memory or devices forbid all.
-struct Best {
+struct LeastBottleneck {
   double bottleneck = 0;  ///< seconds per sample of the slowest stage
   plan::Plan plan;
 };
 
 /// By uniform micro-batch size: every power of two that divides the mini-batch.
-using BestBySize = std::map<std::int64_t, std::optional<Best>>;
+using BestBySize = std::map<std::int64_t, std::optional<LeastBottleneck>>;
 
 struct ExhaustiveOptions {
   bool forced_row = false;  ///< each stage waits for the one before, as in a sequential pipeline

@@ -24,7 +24,7 @@ FlowSet random_flow_set(std::uint64_t seed) {
     set.capacity.push_back(random.chance(0.3) ? 3 : 0.01 * random.between(1, 100));
   const bool round = random.chance(0.5);
   for (int f = random.between(1, 40); f > 0; --f) {
-    Flow flow;
+    TimedFlow flow;
     flow.route = random_route(random, links);
     flow.start = round ? 1000 * random.between(0, 5) : random.between(0, 20000);
     flow.latency = random.chance(0.5) ? 0 : 500 * random.between(1, 3);

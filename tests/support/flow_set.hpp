@@ -10,7 +10,7 @@
 
 namespace penstock::support {
 
-struct Flow {
+struct TimedFlow {
   std::vector<std::uint32_t> route;  ///< links
   std::int64_t start = 0;            ///< ps: when it becomes ready
   std::int64_t latency = 0;          ///< ps
@@ -19,7 +19,7 @@ struct Flow {
 
 struct FlowSet {
   std::vector<double> capacity;  ///< [link], bytes per ps
-  std::vector<Flow> flows;
+  std::vector<TimedFlow> flows;
   std::vector<sim::CapacityChange> changes = {};  ///< in time order
 };
 
@@ -29,7 +29,7 @@ inline std::vector<std::int64_t> simulated_ends(const FlowSet& set,
   sim::TaskGraph graph;
   graph.capacity = set.capacity;
   graph.changes = set.changes;
-  for (const Flow& flow : set.flows) {
+  for (const TimedFlow& flow : set.flows) {
     const auto id = static_cast<sim::TaskId>(graph.tasks.size());
     graph.tasks.push_back({flow.start, 0, id + 1, 0, 0, trace::TaskKind::forward});
     double alone = 0;
@@ -40,7 +40,7 @@ inline std::vector<std::int64_t> simulated_ends(const FlowSet& set,
     graph.paths.push_back({core::DeviceId(0), core::DeviceId(0), flow.route, flow.latency});
   }
   sim::EdgeList().freeze(graph);
-  const sim::Times times = sim::run(graph, network);
+  const sim::TaskTimes times = sim::run(graph, network);
   std::vector<std::int64_t> ends;
   for (std::size_t i = 0; i < set.flows.size(); ++i) ends.push_back(times.end[2 * i + 1]);
   return ends;

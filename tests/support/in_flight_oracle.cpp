@@ -16,14 +16,14 @@ namespace {
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 /// Simulates one pipeline many times.
-class Clock {
+class PipelineClock {
  public:
-  explicit Clock(const Pipeline& p)
+  explicit PipelineClock(const OraclePipeline& p)
       : plan_(p.plan),
         cluster_(tiny_cluster(p.plan.stages.size(), std::int64_t{1} << 40, 1e18)),
         costs_(p.seconds, scaled(p.seconds, p.backward)),
         problem_{p.graph, cluster_, costs_, p.plan.training} {}
-  Clock(const Clock&) = delete;
+  PipelineClock(const PipelineClock&) = delete;
 
   std::int64_t iteration(const Held& held) {
     for (std::size_t s = 0; s < held.size(); ++s) plan_.stages[s].in_flight = held[s];
@@ -68,7 +68,7 @@ bool below(const Held& a, const Held& b) {
 }
 
 /// Every vector that reaches the shortest iteration.
-std::vector<Held> fastest(const Pipeline& p, Clock& clock, std::int64_t& shortest) {
+std::vector<Held> fastest(const OraclePipeline& p, PipelineClock& clock, std::int64_t& shortest) {
   std::vector<Held> out;
   shortest = kNever;
   Held held = one_each(p.plan);
@@ -83,21 +83,21 @@ std::vector<Held> fastest(const Pipeline& p, Clock& clock, std::int64_t& shortes
 
 }  // namespace
 
-Pipeline pipeline(const std::vector<std::pair<int, int>>& edges,
-                  const std::vector<std::int64_t>& micro_batches, const std::vector<double>& seconds,
-                  double backward, std::int64_t mini_batch) {
-  Pipeline p{tiny_graph(micro_batches.size(), edges), seconds, backward, {}};
+OraclePipeline pipeline(const std::vector<std::pair<int, int>>& edges,
+                        const std::vector<std::int64_t>& micro_batches, const std::vector<double>& seconds,
+                        double backward, std::int64_t mini_batch) {
+  OraclePipeline p{tiny_graph(micro_batches.size(), edges), seconds, backward, {}};
   p.plan.training.mini_batch = mini_batch;
   for (std::size_t s = 0; s < micro_batches.size(); ++s)
     p.plan.stages.push_back({{core::OpId(s)}, {core::DeviceId(s)}, micro_batches[s], 1, 0, {}});
   return p;
 }
 
-std::int64_t iteration(const Pipeline& pipeline, const Held& held) {
-  return Clock(pipeline).iteration(held);
+std::int64_t iteration(const OraclePipeline& pipeline, const Held& held) {
+  return PipelineClock(pipeline).iteration(held);
 }
 
-Held held_by_rule(const Pipeline& pipeline) {
+Held held_by_rule(const OraclePipeline& pipeline) {
   plan::Plan plan = pipeline.plan;
   schedule::derive_in_flight(plan, plan::StageGraph(pipeline.graph, plan));
   Held held;
@@ -105,8 +105,8 @@ Held held_by_rule(const Pipeline& pipeline) {
   return held;
 }
 
-InFlightTruth in_flight_truth(const Pipeline& pipeline) {
-  Clock clock(pipeline);
+InFlightTruth in_flight_truth(const OraclePipeline& pipeline) {
+  PipelineClock clock(pipeline);
   InFlightTruth truth;
   const auto all = fastest(pipeline, clock, truth.shortest);
   truth.floor = all.front();

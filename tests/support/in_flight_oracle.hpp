@@ -10,7 +10,7 @@
 namespace penstock::support {
 
 /// Stages of one operator and one device each; transfers take no time.
-struct Pipeline {
+struct OraclePipeline {
   graph::OpGraph graph;
   std::vector<double> seconds;  ///< [stage] forward, per sample
   double backward = 1;          ///< times the forward time
@@ -18,15 +18,15 @@ struct Pipeline {
 };
 
 /// `micro_batches` per stage, `seconds` as above; edges lead between stages.
-Pipeline pipeline(const std::vector<std::pair<int, int>>& edges,
-                  const std::vector<std::int64_t>& micro_batches, const std::vector<double>& seconds,
-                  double backward, std::int64_t mini_batch);
+OraclePipeline pipeline(const std::vector<std::pair<int, int>>& edges,
+                        const std::vector<std::int64_t>& micro_batches, const std::vector<double>& seconds,
+                        double backward, std::int64_t mini_batch);
 
 using Held = std::vector<std::int64_t>;  ///< [stage] samples in flight
 
 /// Simulated iteration, ps; the largest number when the order deadlocks.
-std::int64_t iteration(const Pipeline& pipeline, const Held& held);
-Held held_by_rule(const Pipeline& pipeline);
+std::int64_t iteration(const OraclePipeline& pipeline, const Held& held);
+Held held_by_rule(const OraclePipeline& pipeline);
 
 /// Iteration times of every in-flight vector: multiples of each stage's micro-batch up to the mini-batch.
 struct InFlightTruth {
@@ -41,6 +41,6 @@ struct InFlightTruth {
   bool sufficient() const { return ruled == shortest; }
   bool exact() const { return floor_holds && rule == floor; }
 };
-InFlightTruth in_flight_truth(const Pipeline& pipeline);
+InFlightTruth in_flight_truth(const OraclePipeline& pipeline);
 
 }  // namespace penstock::support

@@ -80,7 +80,7 @@ void judge_somewhere(const graph::OpGraph& graph, plan::Plan plan, std::size_t d
     const core::Seconds took = to_seconds(trace.iteration);
     if (collectives == sim::PassCollectives::closed_form)
       CHECK(score::least_iteration(problem, plan) <= took);
-    CHECK(score::bound_for(problem, plan, score::Reduction::free).time <= took);
+    CHECK(score::bound_for(problem, plan, score::ReductionTiming::free).time <= took);
   }
 }
 

@@ -10,21 +10,21 @@
 namespace penstock::support {
 
 /// A number, and the relative difference from it that is allowed. Zero equals only zero.
-struct Near {
+struct NearValue {
   double value;
   double relative;
 
-  friend bool operator==(double other, const Near& near) {
+  friend bool operator==(double other, const NearValue& near) {
     const double larger = std::max(std::abs(other), std::abs(near.value));
     return other == near.value || std::abs(other - near.value) < near.relative * larger;
   }
-  friend std::ostream& operator<<(std::ostream& out, const Near& near) {
+  friend std::ostream& operator<<(std::ostream& out, const NearValue& near) {
     return out << std::setprecision(12) << near.value << " within " << near.relative;
   }
 };
 
 /// CHECK(seconds == near(3e-6)).
-inline Near near(double value, double relative = 1e-9) {
+inline NearValue near(double value, double relative = 1e-9) {
   return {value, relative};
 }
 

@@ -29,11 +29,11 @@ std::vector<std::size_t> main_operators(const graph::OpGraph& graph) {
 
 /// Stages of a row or block under construction. `first` holds all of what a run before it may join, `last`
 /// what a run after it may join, as positions in `stages`.
-struct Cut {
+struct StageCut {
   std::vector<UnitSet> stages;
   std::vector<std::size_t> first, last;
 
-  void beside(const Cut& other) {
+  void beside(const StageCut& other) {
     for (std::size_t s : other.first) first.push_back(stages.size() + s);
     for (std::size_t s : other.last) last.push_back(stages.size() + s);
     stages.insert(stages.end(), other.stages.begin(), other.stages.end());
@@ -47,32 +47,32 @@ UnitSet below(const SpTree& tree, int node) {
 }
 
 /// All cuts of blocks and rows, by the definition and with repetitions.
-class Space {
+class CutSpace {
  public:
-  Space(const SpTree& tree, bool rejoined) : tree_(tree), rejoined_(rejoined) {}
+  CutSpace(const SpTree& tree, bool rejoined) : tree_(tree), rejoined_(rejoined) {}
 
-  std::vector<Cut> row(int node) const {
-    const bool series = tree_.node(node).kind == SpTree::Kind::series;
-    Row row{{node}, {}};
+  std::vector<StageCut> row(int node) const {
+    const bool series = tree_.node(node).kind == SpTree::NodeKind::series;
+    ElementRow row{{node}, {}};
     if (series) row.elements.assign(tree_.children_of(node).begin(), tree_.children_of(node).end());
     extend(row, {}, 0);
     return std::move(row.cuts);
   }
 
  private:
-  struct Row {
+  struct ElementRow {
     std::vector<int> elements;
-    std::vector<Cut> cuts;
+    std::vector<StageCut> cuts;
   };
   /// A row cut up to some element. `run`: the stage of the run that ended there, if one did.
-  struct Prefix {
-    Cut cut;
+  struct CutPrefix {
+    StageCut cut;
     std::optional<std::size_t> run;
     bool joined_behind = false;     ///< that run is part of a stage of the block before it
     std::vector<std::size_t> open;  ///< stages of the block opened just before that the next run may join
   };
 
-  void extend(Row& row, const Prefix& prefix, std::size_t from) const {
+  void extend(ElementRow& row, const CutPrefix& prefix, std::size_t from) const {
     if (from == row.elements.size()) {
       row.cuts.push_back(prefix.cut);
       if (prefix.run && (rejoined_ || !prefix.joined_behind)) row.cuts.back().last = {*prefix.run};
@@ -83,17 +83,18 @@ class Space {
       run |= below(tree_, row.elements[to]);
       add_run(row, prefix, run, from, to + 1);
     }
-    if (tree_.node(row.elements[from]).kind == SpTree::Kind::parallel) open_block(row, prefix, from);
+    if (tree_.node(row.elements[from]).kind == SpTree::NodeKind::parallel) open_block(row, prefix, from);
   }
 
   /// The run becomes a stage of its own or joins a stage of the block opened before it.
-  void add_run(Row& row, const Prefix& prefix, UnitSet run, std::size_t from, std::size_t to) const {
-    Prefix next{prefix.cut, prefix.cut.stages.size(), false, {}};
+  void add_run(ElementRow& row, const CutPrefix& prefix, UnitSet run, std::size_t from,
+               std::size_t to) const {
+    CutPrefix next{prefix.cut, prefix.cut.stages.size(), false, {}};
     next.cut.stages.push_back(0);
     std::vector<std::size_t> homes = prefix.open;
     homes.push_back(*next.run);
     for (std::size_t home : homes) {
-      Prefix placed = next;
+      CutPrefix placed = next;
       placed.run = home;
       placed.joined_behind = home != *next.run;
       placed.cut.stages[home] |= run;
@@ -102,9 +103,9 @@ class Space {
     }
   }
 
-  void open_block(Row& row, const Prefix& prefix, std::size_t at) const {
-    for (const Cut& block : opened(row.elements[at])) {
-      Prefix next{prefix.cut, {}, false, {}};
+  void open_block(ElementRow& row, const CutPrefix& prefix, std::size_t at) const {
+    for (const StageCut& block : opened(row.elements[at])) {
+      CutPrefix next{prefix.cut, {}, false, {}};
       for (std::size_t s : block.last) next.open.push_back(next.cut.stages.size() + s);
       const std::size_t offset = next.cut.stages.size();
       next.cut.stages.insert(next.cut.stages.end(), block.stages.begin(), block.stages.end());
@@ -115,7 +116,7 @@ class Space {
   }
 
   /// The run before the block and the block's stage `s` become one, which no run after the block may join.
-  static Prefix joined(Prefix prefix, std::size_t run, std::size_t s) {
+  static CutPrefix joined(CutPrefix prefix, std::size_t run, std::size_t s) {
     prefix.cut.stages[run] |= prefix.cut.stages[s];
     prefix.cut.stages[s] = 0;
     std::erase(prefix.open, s);
@@ -123,8 +124,8 @@ class Space {
   }
 
   /// Branches side by side: each by itself as a row, or several whole ones as a stage.
-  std::vector<Cut> opened(int block) const {
-    std::vector<Cut> out;
+  std::vector<StageCut> opened(int block) const {
+    std::vector<StageCut> out;
     std::vector<std::vector<int>> groups;
     const auto branches = tree_.children_of(block);
     const std::function<void(std::size_t)> place = [&](std::size_t b) {
@@ -142,12 +143,12 @@ class Space {
     return out;
   }
 
-  void side_by_side(const std::vector<std::vector<int>>& groups, std::vector<Cut>& out) const {
-    std::vector<Cut> cuts(1);
+  void side_by_side(const std::vector<std::vector<int>>& groups, std::vector<StageCut>& out) const {
+    std::vector<StageCut> cuts(1);
     for (const auto& group : groups) {
-      std::vector<Cut> longer;
-      for (const Cut& alternative : alternatives(group))
-        for (Cut cut : cuts) {
+      std::vector<StageCut> longer;
+      for (const StageCut& alternative : alternatives(group))
+        for (StageCut cut : cuts) {
           cut.beside(alternative);
           longer.push_back(std::move(cut));
         }
@@ -156,9 +157,9 @@ class Space {
     out.insert(out.end(), cuts.begin(), cuts.end());
   }
 
-  std::vector<Cut> alternatives(const std::vector<int>& group) const {
+  std::vector<StageCut> alternatives(const std::vector<int>& group) const {
     if (group.size() == 1) return row(group.front());
-    Cut one{{0}, {0}, {0}};
+    StageCut one{{0}, {0}, {0}};
     for (int branch : group) one.stages[0] |= below(tree_, branch);
     return {one};
   }
@@ -217,7 +218,7 @@ Partitions series_parallel_partitions(const Dag& units, bool rejoined) {
   const auto tree = graph::decompose(units);
   core::require(tree.has_value(), "the oracle is asked about series-parallel orders only");
   Partitions out;
-  for (const Cut& cut : Space(*tree, rejoined).row(tree->root)) {
+  for (const StageCut& cut : CutSpace(*tree, rejoined).row(tree->root)) {
     const Partition ordered = in_order(units, cut.stages);
     core::require(!ordered.empty(), "every cut of the space can be ordered");
     out.insert(ordered);

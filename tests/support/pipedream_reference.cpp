@@ -113,9 +113,9 @@ planners::PipedreamRules reference_rules(const CsvRow& row, const std::vector<pl
 
 namespace {
 
-class Evaluation {
+class PlanEvaluation {
  public:
-  explicit Evaluation(const Recost& recost) : in_(recost) {}
+  explicit PlanEvaluation(const PlanRecost& recost) : in_(recost) {}
 
   /// Stages of `level` between two cuts (-1: the beginning).
   double slowest(const std::vector<PipedreamStage>& stages, std::size_t level, std::size_t first,
@@ -143,7 +143,7 @@ class Evaluation {
  private:
   /// Sums over layers, not differences of prefix sums; but an interval between cuts that are not nested takes
   /// away the layers done before it only.
-  double sum(const PipedreamStage& stage, double planners::Layer::*what) const {
+  double sum(const PipedreamStage& stage, double planners::PipedreamLayer::*what) const {
     double out = 0;
     const auto& layers = in_.graph.layers;
     for (std::size_t v = 0; v < layers.size(); ++v) {
@@ -153,7 +153,8 @@ class Evaluation {
     return out;
   }
   double stash(const PipedreamStage& stage) const {
-    return sum(stage, &planners::Layer::activation) + sum(stage, &planners::Layer::parameters);
+    return sum(stage, &planners::PipedreamLayer::activation) +
+           sum(stage, &planners::PipedreamLayer::parameters);
   }
   double crossing(std::size_t state) const {
     double bytes = 0;
@@ -163,9 +164,9 @@ class Evaluation {
   }
 
   double seconds(const PipedreamStage& stage, std::size_t level, bool head) const {
-    const double c = level == 0 ? sum(stage, &planners::Layer::compute)
+    const double c = level == 0 ? sum(stage, &planners::PipedreamLayer::compute)
                                 : slowest(stage.inside, level - 1, stage.first, stage.last);
-    const double w = sum(stage, &planners::Layer::parameters), m = stage.replicas,
+    const double w = sum(stage, &planners::PipedreamLayer::parameters), m = stage.replicas,
                  bw = in_.levels[level].bandwidth;
     const bool code = in_.rules.form == PipedreamForm::code;
     double out;
@@ -183,18 +184,18 @@ class Evaluation {
     return out;
   }
 
-  const Recost& in_;
+  const PlanRecost& in_;
 };
 
 }  // namespace
 
-double Recost::operator()(const std::vector<PipedreamStage>& stages) const {
+double PlanRecost::operator()(const std::vector<PipedreamStage>& stages) const {
   return at(stages, levels.size() - 1, 0, states.size() - 1);
 }
 
-double Recost::at(const std::vector<PipedreamStage>& stages, std::size_t level, std::size_t first,
-                  std::size_t last) const {
-  return Evaluation(*this).slowest(stages, level, first, last);
+double PlanRecost::at(const std::vector<PipedreamStage>& stages, std::size_t level, std::size_t first,
+                      std::size_t last) const {
+  return PlanEvaluation(*this).slowest(stages, level, first, last);
 }
 
 }  // namespace penstock::support

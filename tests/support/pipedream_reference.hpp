@@ -33,7 +33,7 @@ planners::PipedreamRules reference_rules(const CsvRow& row, const std::vector<pl
 /// from the layers in each stage. Checks on the way that stages join, and that all machines are used (or not
 /// more, where some may stay idle). Also checks that straight plans replicate nothing, and the limit of
 /// stashed bytes (0: none). Throws std::runtime_error otherwise.
-struct Recost {
+struct PlanRecost {
   const planners::LayerGraph& graph;
   const std::vector<planners::CutState>& states;
   const std::vector<planners::PipedreamLevel>& levels;

@@ -18,16 +18,16 @@ Dag random_dag(core::Random& random, int n, double density) {
 namespace {
 
 /// A composition under way: the vertices nothing in it precedes, and those it precedes nothing with.
-struct Ends {
+struct CompositionEnds {
   std::vector<Vertex> sources, sinks;
 };
 
 /// Vertices first..first+n-1; uniform splits keep the recursion logarithmic.
-Ends compose(core::Random& random, Vertex first, int n, double series, std::vector<Edge>& edges) {
+CompositionEnds compose(core::Random& random, Vertex first, int n, double series, std::vector<Edge>& edges) {
   if (n == 1) return {{first}, {first}};
   const int left = random.between(1, n - 1);
-  Ends a = compose(random, first, left, series, edges);
-  Ends b = compose(random, first + left, n - left, series, edges);
+  CompositionEnds a = compose(random, first, left, series, edges);
+  CompositionEnds b = compose(random, first + left, n - left, series, edges);
   if (random.chance(series)) {
     for (Vertex u : a.sinks)
       for (Vertex w : b.sources) edges.emplace_back(u, w);

@@ -15,7 +15,7 @@ cluster::Link link(std::size_t a, std::size_t b, core::Random& random) {
   return {a, b, core::Bandwidth(1e9 * random.between(1, 3)), core::Seconds(1e-7 * random.between(1, 2))};
 }
 
-void join(Network& network, std::size_t a, std::size_t b, core::Random& random) {
+void join(RandomNetwork& network, std::size_t a, std::size_t b, core::Random& random) {
   network.links.push_back(link(a, b, random));
   cluster::Link back = network.links.back();
   if (random.chance(0.3)) back = link(a, b, random);
@@ -25,12 +25,12 @@ void join(Network& network, std::size_t a, std::size_t b, core::Random& random) 
 
 }  // namespace
 
-cluster::Cluster Network::cluster() const {
+cluster::Cluster RandomNetwork::cluster() const {
   return cluster::Cluster("random", {{}}, std::vector<cluster::Device>(devices), points - devices, links);
 }
 
-Network random_tree(core::Random& random) {
-  Network out;
+RandomNetwork random_tree(core::Random& random) {
+  RandomNetwork out;
   out.devices = 2 + below(random, 9);
   out.points = out.devices + below(random, 7);
   std::vector<std::size_t> order(out.points);
@@ -40,8 +40,8 @@ Network random_tree(core::Random& random) {
   return out;
 }
 
-Network random_mesh(core::Random& random) {
-  Network out = random_tree(random);
+RandomNetwork random_mesh(core::Random& random) {
+  RandomNetwork out = random_tree(random);
   for (std::size_t n = below(random, 8); n > 0; --n) {
     const std::size_t a = below(random, out.points), b = below(random, out.points);
     if (a == b) continue;

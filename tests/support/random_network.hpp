@@ -6,7 +6,7 @@
 
 namespace penstock::support {
 
-struct Network {
+struct RandomNetwork {
   std::size_t devices = 0, points = 0;
   std::vector<penstock::cluster::Link> links;
 
@@ -14,8 +14,8 @@ struct Network {
 };
 
 /// A tree of up to 16 points, with 2 to 10 devices anywhere in it. A third of its cables are faster one way.
-Network random_tree(penstock::core::Random& random);
+RandomNetwork random_tree(penstock::core::Random& random);
 /// A random_tree() with additional cables across, some beside another one, some one way only.
-Network random_mesh(penstock::core::Random& random);
+RandomNetwork random_mesh(penstock::core::Random& random);
 
 }  // namespace penstock::support

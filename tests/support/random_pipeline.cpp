@@ -12,7 +12,7 @@ namespace {
 using core::Picoseconds;
 using core::Random;
 using schedule::MachineOrder;
-using schedule::Phase;
+using schedule::PassPhase;
 using schedule::Pipeline;
 using schedule::Task;
 
@@ -33,13 +33,13 @@ void interleave(int count, int room, std::vector<Task>& row, int forwards,
                 std::vector<std::vector<Task>>& out) {
   const int backwards = static_cast<int>(row.size()) - forwards;
   if (backwards == count) return out.push_back(row);
-  const auto go = [&](Phase phase, int m, int more) {
+  const auto go = [&](PassPhase phase, int m, int more) {
     row.push_back({phase, m});
     interleave(count, room, row, forwards + more, out);
     row.pop_back();
   };
-  if (forwards < count && forwards - backwards < room) go(Phase::forward, forwards, 1);
-  if (backwards < forwards) go(Phase::backward, backwards, 0);
+  if (forwards < count && forwards - backwards < room) go(PassPhase::forward, forwards, 1);
+  if (backwards < forwards) go(PassPhase::backward, backwards, 0);
 }
 
 std::vector<std::vector<Task>> rows_of(const Pipeline& pipeline, std::size_t machine) {
@@ -51,7 +51,7 @@ std::vector<std::vector<Task>> rows_of(const Pipeline& pipeline, std::size_t mac
     interleave(pipeline.micro_batches, room > 0 ? room : pipeline.micro_batches, row, 0, out);
     return out;
   }
-  const Phase phase = (machine - stages) % 2 == 0 ? Phase::forward : Phase::backward;
+  const PassPhase phase = (machine - stages) % 2 == 0 ? PassPhase::forward : PassPhase::backward;
   for (std::int32_t m = 0; m < pipeline.micro_batches; ++m) row.push_back({phase, m});
   return {row};
 }

@@ -13,37 +13,37 @@ using core::DeviceId;
 using core::OpId;
 using core::Random;
 
-enum class Placement { row, loop, zigzag };
-struct Family {
+enum class DrawnPlacement { row, loop, zigzag };
+struct DrawnFamily {
   const char* name;
-  Placement placement;
+  DrawnPlacement placement;
 };
-constexpr std::array<Family, 12> kFamilies = {{{"1f1b", Placement::row},
-                                               {"gpipe", Placement::row},
-                                               {"zb_h1", Placement::row},
-                                               {"zb_h2", Placement::row},
-                                               {"list_order", Placement::row},
-                                               {"pipedream", Placement::row},
-                                               {"pipedream_2bw", Placement::row},
-                                               {"interleaved_1f1b", Placement::loop},
-                                               {"looped_bfs", Placement::loop},
-                                               {"zbv", Placement::zigzag},
-                                               {"dualpipev", Placement::zigzag},
-                                               {"hanayo", Placement::zigzag}}};
+constexpr std::array<DrawnFamily, 12> kFamilies = {{{"1f1b", DrawnPlacement::row},
+                                                    {"gpipe", DrawnPlacement::row},
+                                                    {"zb_h1", DrawnPlacement::row},
+                                                    {"zb_h2", DrawnPlacement::row},
+                                                    {"list_order", DrawnPlacement::row},
+                                                    {"pipedream", DrawnPlacement::row},
+                                                    {"pipedream_2bw", DrawnPlacement::row},
+                                                    {"interleaved_1f1b", DrawnPlacement::loop},
+                                                    {"looped_bfs", DrawnPlacement::loop},
+                                                    {"zbv", DrawnPlacement::zigzag},
+                                                    {"dualpipev", DrawnPlacement::zigzag},
+                                                    {"hanayo", DrawnPlacement::zigzag}}};
 
-std::vector<std::int32_t> placed(Placement placement, int ranks) {
-  if (placement == Placement::loop) return schedule::loop_placement(ranks, 2);
-  if (placement == Placement::zigzag) return schedule::zigzag_placement(ranks, 2);
+std::vector<std::int32_t> placed(DrawnPlacement placement, int ranks) {
+  if (placement == DrawnPlacement::loop) return schedule::loop_placement(ranks, 2);
+  if (placement == DrawnPlacement::zigzag) return schedule::zigzag_placement(ranks, 2);
   return schedule::loop_placement(ranks, 1);
 }
 
 /// The devices of each rank: replicas of one to `most` devices each.
-struct Groups {
+struct RankGroups {
   std::vector<int> size;           ///< [rank]
   std::vector<std::size_t> first;  ///< [rank] device; one more than ranks
 };
-Groups random_groups(int ranks, std::size_t replicas, int most, Random& random) {
-  Groups out{{}, {0}};
+RankGroups random_groups(int ranks, std::size_t replicas, int most, Random& random) {
+  RankGroups out{{}, {0}};
   for (int r = 0; r < ranks; ++r) {
     out.size.push_back(most == 1 ? 1 : random.between(1, most));
     out.first.push_back(out.first.back() + replicas * static_cast<std::size_t>(out.size.back()));
@@ -67,13 +67,13 @@ void shard(plan::Stage& stage, bool flushes, Random& random) {
           static_cast<plan::Partition>(2 * random.between(0, 1) + (zero ? 0 : random.between(0, 1)));
 }
 
-RandomPlan random_chain(const Family& family, int most_group, Random& random) {
+RandomPlan random_chain(const DrawnFamily& family, int most_group, Random& random) {
   const int ranks = random.between(2, 4);
   const auto replicas = static_cast<std::size_t>(random.between(1, 3));
   const auto rank = placed(family.placement, ranks);
-  const Groups groups = random_groups(ranks, replicas, most_group, random);
+  const RankGroups groups = random_groups(ranks, replicas, most_group, random);
   graph::GraphBuilder builder("chain");
-  std::vector<support::LaunchCosts::Pass> passes;
+  std::vector<support::LaunchCosts::PassTime> passes;
   RandomPlan out{support::tiny_graph(1, {}),
                  support::tiny_cluster(groups.first.back(), std::int64_t{1} << 40,
                                        random.chance(0.3) ? 1e9 : 300 + 5000 * random.unit(),

@@ -43,11 +43,11 @@ graph::OpGraph random_operators(Random& random) {
 }
 
 LaunchCosts random_costs(Random& random, const graph::OpGraph& graph) {
-  std::vector<LaunchCosts::Pass> passes;
+  std::vector<LaunchCosts::PassTime> passes;
   for (const graph::Operator& op : graph.operators()) {
     const bool works = op.kind != graph::OpKind::input;
-    passes.push_back(works ? LaunchCosts::Pass{random.unit(), 0.2 + random.unit()}
-                           : LaunchCosts::Pass{0, 0.01});
+    passes.push_back(works ? LaunchCosts::PassTime{random.unit(), 0.2 + random.unit()}
+                           : LaunchCosts::PassTime{0, 0.01});
   }
   return LaunchCosts(passes);
 }

@@ -9,21 +9,21 @@ namespace penstock::support {
 /// A fixed time per pass and a time per sample, per operator: small batches are less efficient.
 class LaunchCosts final : public cost::CostModel {
  public:
-  struct Pass {
+  struct PassTime {
     double launch = 0;      ///< s
     double per_sample = 0;  ///< s
   };
   /// A backward pass takes twice the time of a forward pass.
-  explicit LaunchCosts(std::vector<Pass> forward) : forward_(std::move(forward)) {}
+  explicit LaunchCosts(std::vector<PassTime> forward) : forward_(std::move(forward)) {}
   cost::OpTime op_time(const graph::OpGraph&, core::OpId op, const cluster::DeviceType&,
                        std::int64_t samples) const override {
-    const Pass& pass = forward_[op.index()];
+    const PassTime& pass = forward_[op.index()];
     const core::Seconds time(pass.launch + pass.per_sample * static_cast<double>(samples));
     return {time, time, time};
   }
 
  private:
-  std::vector<Pass> forward_;
+  std::vector<PassTime> forward_;
 };
 
 struct RandomProblem {

@@ -8,17 +8,17 @@
 
 namespace penstock::support {
 
-class Scratch {
+class ScratchFolder {
  public:
-  explicit Scratch(const std::string& name)
+  explicit ScratchFolder(const std::string& name)
       : folder_(std::filesystem::temp_directory_path() /
                 ("penstock_" + name + "_" + std::to_string(getpid()))) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
-  ~Scratch() { std::filesystem::remove_all(folder_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
+  ~ScratchFolder() { std::filesystem::remove_all(folder_); }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
   std::string path(const std::string& file) const { return (folder_ / file).string(); }
 
  private:

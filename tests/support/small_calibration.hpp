@@ -8,7 +8,7 @@
 namespace penstock::support {
 
 /// `seconds`, give or take 2 %; ten timings.
-inline cost::Timing timing(double seconds) {
+inline cost::TimingSummary timing(double seconds) {
   const auto share = [&](double factor) { return core::Seconds(seconds * factor); };
   return {share(1), share(0.98), share(1.02), 10, share(0.99), share(1.01)};
 }
@@ -68,7 +68,7 @@ inline cost::Calibration full_calibration() {
                  timing(0.5),
                  core::Seconds(0.6),
                  core::Seconds(0.49)}};
-  out.leave_one_out = {{graph::OpKind::linear, cost::Fold::samples_inside, 7, 0.021, 0.08}};
+  out.leave_one_out = {{graph::OpKind::linear, cost::FoldKind::samples_inside, 7, 0.021, 0.08}};
   out.crowding = {{"product", 0.04, "addition", 1, timing(9e-3), timing(9.9e-3), {1.1, 1.08, 1.12}}};
   out.graph_launch = core::Seconds(1.5e-6);
   return out;

@@ -6,7 +6,7 @@
 namespace penstock::support {
 
 /// F, I and W of 1 s per sample.
-class Thirds final : public cost::CostModel {
+class ThirdsCosts final : public cost::CostModel {
  public:
   cost::OpTime op_time(const graph::OpGraph&, core::OpId, const cluster::DeviceType&,
                        std::int64_t samples) const override {

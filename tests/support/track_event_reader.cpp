@@ -25,7 +25,7 @@ Fields fields(std::string_view bytes) {
   throw std::runtime_error(fmt::format("{} has no field {}", message, field.number));
 }
 
-class Reader {
+class TrackReader {
  public:
   ReadTrace read(std::string_view bytes) {
     packets(bytes);
@@ -222,7 +222,7 @@ std::string ReadTrace::path(std::uint64_t track) const {
 }
 
 ReadTrace read_track_events(std::string_view bytes) {
-  return Reader().read(bytes);
+  return TrackReader().read(bytes);
 }
 
 std::string to_text(const ReadTrace& trace) {

@@ -41,11 +41,11 @@ namespace {
 constexpr Real kNever = std::numeric_limits<Real>::max();
 
 /// Flows on their way, and how time passes: left to right in steps in which no rate changes.
-class Race {
+class FlowRace {
  public:
-  Race(const FlowSet& set, bool clock) : set_(set), clock_(clock), capacity_(set.capacity) {
+  FlowRace(const FlowSet& set, bool clock) : set_(set), clock_(clock), capacity_(set.capacity) {
     end_.assign(set.flows.size(), -1);
-    for (const Flow& flow : set.flows) left_.push_back(static_cast<Real>(flow.bytes));
+    for (const TimedFlow& flow : set.flows) left_.push_back(static_cast<Real>(flow.bytes));
   }
 
   std::vector<Real> run() {
@@ -110,12 +110,12 @@ class Race {
 }  // namespace
 
 std::vector<Real> fair_ends(const FlowSet& set) {
-  return Race(set, false).run();
+  return FlowRace(set, false).run();
 }
 
 std::vector<std::int64_t> fair_ends_by_clock(const FlowSet& set) {
   std::vector<std::int64_t> out;
-  for (const Real end : Race(set, true).run()) out.push_back(static_cast<std::int64_t>(end));
+  for (const Real end : FlowRace(set, true).run()) out.push_back(static_cast<std::int64_t>(end));
   return out;
 }
 

@@ -10,7 +10,7 @@
 
 using namespace penstock;
 using trace::compare;
-using trace::Pair;
+using trace::QuantityPair;
 using trace::TaskKind;
 
 namespace {
@@ -53,10 +53,10 @@ trace::Trace two_stages(std::int64_t slow_by) {
 }  // namespace
 
 TEST_CASE("an error is the excess of the simulation") {
-  CHECK(Pair{2, 3}.error() == 0.5);
-  CHECK(Pair{4, 3}.error() == -0.25);
-  CHECK(Pair{0, 0}.error() == 0);
-  CHECK(std::isinf(Pair{0, 1}.error()));
+  CHECK(QuantityPair{2, 3}.error() == 0.5);
+  CHECK(QuantityPair{4, 3}.error() == -0.25);
+  CHECK(QuantityPair{0, 0}.error() == 0);
+  CHECK(std::isinf(QuantityPair{0, 1}.error()));
 }
 
 TEST_CASE("a trace beside itself shows every task and no error") {

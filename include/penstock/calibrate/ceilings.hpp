@@ -33,7 +33,7 @@ core::Seconds graph_launch(kernels::Backend& backend, kernels::Stream& stream, S
 struct Roofline {
   core::Bandwidth copy;
   core::FlopRate matmul;
-  core::Seconds time(const cost::Work& work, graph::Pass pass, std::int64_t samples) const;
+  core::Seconds time(const cost::KernelWork& work, graph::Pass pass, std::int64_t samples) const;
 };
 Roofline roofline(const cost::Calibration& calibration, cluster::Precision precision);
 

@@ -7,9 +7,9 @@
 
 namespace penstock::calibrate {
 
-class Clock {
+class DeviceClock {
  public:
-  virtual ~Clock() = default;
+  virtual ~DeviceClock() = default;
   /// The present clock as share of the full one; empty if unknown.
   virtual std::optional<double> share() = 0;
   virtual std::string method() const = 0;  ///< such as "cpufreq"
@@ -17,6 +17,6 @@ class Clock {
 
 /// Host: the kernel's cpufreq if the machine has it. Otherwise the time of a chain of multiplications against
 /// its best so far, which also notices a processor that others use. Other devices: unknown.
-std::unique_ptr<Clock> open_clock(const std::string& device);
+std::unique_ptr<DeviceClock> open_clock(const std::string& device);
 
 }  // namespace penstock::calibrate

@@ -12,7 +12,7 @@
 namespace penstock::calibrate {
 
 /// One measurement, and how to store it.
-struct Job {
+struct CalibrationJob {
   std::string name;                                    ///< such as "linear fc1 x 8"
   core::Seconds estimate;                              ///< of the time it takes
   bool essential = false;                              ///< done for any budget
@@ -20,13 +20,13 @@ struct Job {
   std::function<void(cost::Calibration&)> run;         ///< stores the result, or throws and changes nothing
 };
 
-struct Progress {
+struct JobProgress {
   std::string name;  ///< of the job that is over
   std::size_t done = 0, all = 0;
   core::Seconds left;  ///< estimates of the jobs to come, scaled by the ratio of time to estimate so far
 };
 
-struct Outcome {
+struct JobOutcome {
   std::size_t measured = 0;
   std::size_t known = 0;                ///< measured before
   std::vector<std::string> unmeasured;  ///< names of jobs without room in the budget
@@ -35,26 +35,26 @@ struct Outcome {
 };
 
 /// Callbacks to the owner of the jobs.
-struct Watch {
+struct JobCallbacks {
   std::function<core::Seconds()> now;                  ///< a clock that only goes forward
   std::function<void(const cost::Calibration&)> save;  ///< every few seconds, and at the end
-  std::function<void(const Progress&)> progress;       ///< after each job
+  std::function<void(const JobProgress&)> progress;    ///< after each job
 };
 
 /// Runs the jobs in order. A job that exceeds the rest of the budget is passed over, because a smaller one
-/// may fit. BadInput of a job is noted, Interrupted ends the loop; all measurements are saved in both cases.
-Outcome run_jobs(const std::vector<Job>& jobs, cost::Calibration& calibration,
-                 std::optional<core::Seconds> budget, const Watch& watch, core::StopToken stop);
+/// may fit. BadInput of a job is noted, InterruptedError ends the loop; all measurements are saved in both cases.
+JobOutcome run_jobs(const std::vector<CalibrationJob>& jobs, cost::Calibration& calibration,
+                    std::optional<core::Seconds> budget, const JobCallbacks& watch, core::StopToken stop);
 
 /// The jobs that run_jobs would run if every job took its estimate; `jobs` must outlive it.
 struct JobsToRun {
-  std::vector<const Job*> fit;  ///< not done, in order
-  std::size_t left_out = 0;     ///< not done; the budget has no room
+  std::vector<const CalibrationJob*> fit;  ///< not done, in order
+  std::size_t left_out = 0;                ///< not done; the budget has no room
 };
-JobsToRun jobs_to_run(const std::vector<Job>& jobs, const cost::Calibration& calibration,
+JobsToRun jobs_to_run(const std::vector<CalibrationJob>& jobs, const cost::Calibration& calibration,
                       std::optional<core::Seconds> budget);
 
 /// Sum of the estimates of all jobs that are not done.
-core::Seconds time_left(const std::vector<Job>& jobs, const cost::Calibration& calibration);
+core::Seconds time_left(const std::vector<CalibrationJob>& jobs, const cost::Calibration& calibration);
 
 }  // namespace penstock::calibrate

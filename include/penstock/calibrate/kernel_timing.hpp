@@ -22,8 +22,8 @@ class TimedKernel {
   core::Bytes operand_bytes() const;  ///< of inputs, parameters and output
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct ActionParts;
+  std::unique_ptr<ActionParts> parts_;
 };
 
 }  // namespace penstock::calibrate

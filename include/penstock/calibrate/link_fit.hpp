@@ -20,6 +20,6 @@ namespace penstock::calibrate {
 std::vector<cost::LinkSegment> fit_link(std::span<const cost::LinkPoint> points, std::uint64_t seed);
 
 /// One segment over all points; empty if time does not grow with size.
-std::optional<cost::Affine> fit_line(std::span<const cost::LinkPoint> points);
+std::optional<cost::AffineTime> fit_line(std::span<const cost::LinkPoint> points);
 
 }  // namespace penstock::calibrate

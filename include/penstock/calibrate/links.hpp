@@ -9,8 +9,8 @@ namespace penstock::calibrate {
 
 /// Devices and rule for timing transfers. Rank 0's stream bears the stopwatch's events.
 struct LinkBench {
-  std::vector<Rank>& ranks;
-  Clock& clock;
+  std::vector<RankBackend>& ranks;
+  DeviceClock& clock;
   SamplingRule rule;
   core::StopToken stop;
   kernels::Collectives* library = nullptr;  ///< of the ranks; null: collectives are rings of copies and sums

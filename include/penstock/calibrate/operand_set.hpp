@@ -13,7 +13,7 @@ namespace penstock::calibrate {
 class OperandSet {
  public:
   /// Throws BadInput if the device has too little memory.
-  OperandSet(kernels::Backend& backend, const graph::Operator& op, const kernels::Slots& slots,
+  OperandSet(kernels::Backend& backend, const graph::Operator& op, const kernels::KernelSlots& slots,
              std::uint64_t seed);
   const kernels::Operands& operands() const { return operands_; }
 

@@ -20,9 +20,9 @@ struct SamplingRule {
 };
 
 /// The timings of one kernel or transfer so far.
-class Samples {
+class TimingSamples {
  public:
-  explicit Samples(const SamplingRule& rule) : rule_(rule) {}
+  explicit TimingSamples(const SamplingRule& rule) : rule_(rule) {}
 
   /// `spent`: total time of the timing, eviction of caches included.
   void add(core::Seconds time, core::Seconds spent);
@@ -30,7 +30,7 @@ class Samples {
   bool reject(core::Seconds spent);
   bool enough() const;
 
-  cost::Timing timing() const { return summarise(times_); }
+  cost::TimingSummary timing() const { return summarise(times_); }
   std::int64_t rejected() const { return rejected_; }
 
  private:

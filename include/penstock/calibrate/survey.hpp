@@ -18,7 +18,7 @@ struct SurveyRequest {
   std::vector<OpenDevice> peers = {};
   bool host = true;         ///< no copies to and from a host, and no graphs
   bool neighbours = false;  ///< peers are devices of one node like the measured one
-  Clock& clock;
+  DeviceClock& clock;
   const std::vector<NamedModel>& models;
   cluster::Precision precision = cluster::Precision::fp32;
   core::Bytes memory;  ///< limit of operands and buffers
@@ -29,42 +29,43 @@ struct SurveyRequest {
 };
 
 /// Jobs refer to the survey.
-class Survey {
+class DeviceSurvey {
  public:
-  explicit Survey(const SurveyRequest& request);
+  explicit DeviceSurvey(const SurveyRequest& request);
 
   /// Copy bandwidth, matmul rate and launch overhead, which all other estimates need. For a device with
   /// graphs also a launch in one.
-  std::vector<Job> ceilings();
+  std::vector<CalibrationJob> ceilings();
   /// Kernels at one sample, whole models, links up to a megabyte, the other batch sizes, and larger links.
   /// Then come all kernels again in further rounds, so that a temporary slowdown of the machine spoils one
   /// visit of a point, not its median. Estimates follow from the ceilings.
-  std::vector<Job> jobs(const Roofline& roofline);
+  std::vector<CalibrationJob> jobs(const Roofline& roofline);
   /// Repeats measurements that are noisy so far (calibrate/doubts.hpp): passes of kernels, and messages. Of
   /// two timings of a message the less noisy stays.
-  std::vector<Job> repeats(const cost::Calibration& calibration, const Roofline& roofline);
+  std::vector<CalibrationJob> repeats(const cost::Calibration& calibration, const Roofline& roofline);
 
   std::int64_t rejected() const { return rejected_; }  ///< timings rejected for a low clock
 
  private:
-  std::vector<Job> roofs();
-  Job kernel_job(const KernelItem& item, std::size_t round, const Roofline& roofline);
-  Job model_job(const NamedModel& model, const Roofline& roofline);
+  std::vector<CalibrationJob> roofs();
+  CalibrationJob kernel_job(const KernelItem& item, std::size_t round, const Roofline& roofline);
+  CalibrationJob model_job(const NamedModel& model, const Roofline& roofline);
   /// Two views at once; messages of more than `above` bytes, up to `most`.
-  void add_views(std::vector<Job>& jobs);
-  void add_links(std::vector<Job>& jobs, const Roofline& roofline, std::int64_t above, std::int64_t most);
+  void add_views(std::vector<CalibrationJob>& jobs);
+  void add_links(std::vector<CalibrationJob>& jobs, const Roofline& roofline, std::int64_t above,
+                 std::int64_t most);
   std::vector<KernelItem> items(const Roofline& roofline) const;
-  Job repeated_kernel(const KernelItem& item, const Roofline& roofline);
-  Job repeated_link(cost::LinkKind kind, core::Bytes bytes, const Roofline& roofline);
+  CalibrationJob repeated_kernel(const KernelItem& item, const Roofline& roofline);
+  CalibrationJob repeated_link(cost::LinkKind kind, core::Bytes bytes, const Roofline& roofline);
   std::vector<cost::LinkKind> link_kinds() const;
   int ranks_of(cost::LinkKind kind) const;
-  Job link_job(cost::LinkKind kind, core::Bytes bytes, const Roofline& roofline);
-  Job sharing_job();
-  Job crowding_job(const CrowdingCase& asked);
-  void add_crowding(std::vector<Job>& jobs);
-  Job overlap_job();
-  Job ceiling(std::string name, std::function<bool(const cost::Calibration&)> done,
-              std::function<void(cost::Calibration&, Stopwatch&)> measure);
+  CalibrationJob link_job(cost::LinkKind kind, core::Bytes bytes, const Roofline& roofline);
+  CalibrationJob sharing_job();
+  CalibrationJob crowding_job(const CrowdingCase& asked);
+  void add_crowding(std::vector<CalibrationJob>& jobs);
+  CalibrationJob overlap_job();
+  CalibrationJob ceiling(std::string name, std::function<bool(const cost::Calibration&)> done,
+                         std::function<void(cost::Calibration&, Stopwatch&)> measure);
   /// Measures the passes for which `wanted` is true.
   void measure_kernel(const KernelItem& item, cost::Calibration& calibration,
                       const std::function<bool(graph::Pass)>& wanted);
@@ -76,7 +77,7 @@ class Survey {
 
   SurveyRequest request_;
   std::unique_ptr<kernels::Stream> stream_;
-  std::vector<Rank> views_, peers_;  ///< opened at the first use
+  std::vector<RankBackend> views_, peers_;  ///< opened at the first use
   std::unique_ptr<kernels::Collectives> library_;
   std::int64_t rejected_ = 0;
 };

@@ -7,12 +7,12 @@
 namespace penstock::calibrate {
 
 /// `ranks` threads; the first is the caller's.
-class Team {
+class ThreadTeam {
  public:
-  explicit Team(int ranks);
-  ~Team();
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  explicit ThreadTeam(int ranks);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   /// Calls work(rank) on all threads at once. Returns when all are done, and throws the first exception. A
   /// failed rank must not keep others waiting in `meet`: only work that cannot fail half-way meets.
@@ -27,12 +27,12 @@ class Team {
 };
 
 /// Repeats `body` on a thread of its own while it lives; the destructor waits for the last repetition.
-class Background {
+class BackgroundLoop {
  public:
-  explicit Background(std::function<void()> body);
-  ~Background();
-  Background(const Background&) = delete;
-  Background& operator=(const Background&) = delete;
+  explicit BackgroundLoop(std::function<void()> body);
+  ~BackgroundLoop();
+  BackgroundLoop(const BackgroundLoop&) = delete;
+  BackgroundLoop& operator=(const BackgroundLoop&) = delete;
 
  private:
   struct Thread;

@@ -22,7 +22,7 @@ struct NamedModel {
 struct KernelItem {
   graph::Operator op;  ///< the first with that key
   cost::KernelKey key;
-  cost::Work work;
+  cost::KernelWork work;
   std::array<bool, graph::kPasses> passes{};  ///< those that some model trains with
   std::int64_t samples = 1;
 };

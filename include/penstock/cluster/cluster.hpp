@@ -35,7 +35,7 @@ struct DeviceType {
   double overlap_slowdown =
       1;  ///< factor on compute time while the device sends, receives or reduces; at least 1
   /// Training framework of the device's host; none: not stated.
-  std::optional<Runtime> runtime{};
+  std::optional<FrameworkRuntime> runtime{};
   /// Factor on the time of every kernel; none: not stated. Covers lower clocks under sustained load, and
   /// memory bandwidth that others use meanwhile.
   std::optional<double> kernel_slowdown{};
@@ -45,7 +45,7 @@ struct DeviceType {
   std::optional<double> price{};  ///< dollars per device and hour; none: not stated
 
   double slowdown() const { return kernel_slowdown.value_or(1); }
-  Runtime host() const { return runtime.value_or(Runtime()); }
+  FrameworkRuntime host() const { return runtime.value_or(FrameworkRuntime()); }
   /// Peak rate; falls back to fp32 if the data sheet states no rate for `precision`.
   core::FlopRate peak_rate(Precision precision) const;
 };
@@ -78,7 +78,7 @@ struct Device {
   int node = 0;          ///< devices of one node share a host
 };
 
-class Routes;
+class RouteFinder;
 
 /// Immutable. A route has the fewest links, unless one is given; ties go to the link listed first.
 class Cluster {
@@ -109,11 +109,12 @@ class Cluster {
   /// fewer.
   Cluster first(int count) const;
   /// Returns the cluster with this runtime (DeviceType::runtime) on the hosts of all devices.
-  Cluster run_by(const Runtime& runtime) const;
+  Cluster run_by(const FrameworkRuntime& runtime) const;
   /// Returns the cluster with hosts that take no time; kernels stay fused or not.
   Cluster without_host_times() const;
   /// Returns the cluster with this runtime for types that state none.
-  Cluster run_where_unstated(const std::function<std::optional<Runtime>(const DeviceType&)>& runtime) const;
+  Cluster run_where_unstated(
+      const std::function<std::optional<FrameworkRuntime>(const DeviceType&)>& runtime) const;
   /// Returns the cluster with this DeviceType::kernel_slowdown on all devices.
   Cluster slowed_by(double factor) const;
   /// Returns the cluster with this slow-down for types that state none.
@@ -134,7 +135,7 @@ class Cluster {
   std::size_t listed_ = 0;
   std::vector<std::string> points_;
   std::vector<Link> links_;
-  std::shared_ptr<const Routes> routes_;  ///< routes of the whole network, shared by its parts
+  std::shared_ptr<const RouteFinder> routes_;  ///< routes of the whole network, shared by its parts
   std::shared_ptr<const CollectiveTimes> collectives_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> given_;  ///< {from, to}: links
 };

@@ -33,17 +33,17 @@ class CollectiveTimes {
   explicit CollectiveTimes(std::vector<CollectiveTime> rows);
   const std::vector<CollectiveTime>& rows() const { return rows_; }
 
-  enum class Reach : std::uint8_t { measured, interpolated, extrapolated };
-  struct Found {
+  enum class LookupReach : std::uint8_t { measured, interpolated, extrapolated };
+  struct LookupResult {
     core::Seconds time;
-    Reach reach = Reach::measured;
+    LookupReach reach = LookupReach::measured;
   };
   /// Time of one collective; nothing for more or fewer ranks than were measured.
-  std::optional<Found> find(CollectiveKind kind, std::int64_t ranks, core::Bytes bytes) const;
+  std::optional<LookupResult> find(CollectiveKind kind, std::int64_t ranks, core::Bytes bytes) const;
 
  private:
   using Curve = std::map<double, double>;  ///< logarithm of bytes to logarithm of seconds
-  static Found along(const Curve& curve, double bytes);
+  static LookupResult along(const Curve& curve, double bytes);
   std::vector<CollectiveTime> rows_;
   std::array<std::map<double, Curve>, kCollectiveKinds> curves_;  ///< [kind] curve by the logarithm of ranks
 };

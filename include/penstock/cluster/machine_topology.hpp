@@ -62,7 +62,7 @@ std::vector<ListedHost> parse_host_list(std::string_view text, const std::string
 /// A cluster of equal machines.
 struct ListedCluster {
   std::string name;
-  const Rented* device = nullptr;
+  const RentedGpu* device = nullptr;
   bool rails = false;  ///< of machines without a topology, as in ShortForm
   std::optional<MachineTopology> machine{};
   std::vector<ListedHost> hosts{};  ///< all with slots; empty: one machine

@@ -11,7 +11,7 @@
 
 namespace penstock::cluster {
 
-struct Runtime {
+struct FrameworkRuntime {
   /// Time from one launch to the next. The host runs ahead within an operator, so a pass lasts as long as the
   /// longer of its kernels and its launches.
   core::Seconds per_kernel{};
@@ -25,20 +25,20 @@ struct Runtime {
   bool fused_norms = true;
   FrameworkMemory memory{};
   /// Returns the same kernels with another host time for each.
-  Runtime with_host(core::Seconds time_per_kernel) const {
-    Runtime out = *this;
+  FrameworkRuntime with_host(core::Seconds time_per_kernel) const {
+    FrameworkRuntime out = *this;
     out.per_kernel = time_per_kernel;
     out.per_task = {};
     return out;
   }
   /// Host time of a pass with one kernel, such as a collective.
   core::Seconds one_kernel() const { return per_kernel + per_task; }
-  friend bool operator==(const Runtime&, const Runtime&) = default;
+  friend bool operator==(const FrameworkRuntime&, const FrameworkRuntime&) = default;
 };
 
 struct NamedRuntime {
   std::string name;
-  Runtime runtime;
+  FrameworkRuntime runtime;
   std::string summary;
   std::string source;
 };
@@ -52,6 +52,6 @@ const NamedRuntime& usual_runtime();
 
 /// Parses the name of a runtime, or a time per kernel or per task such as "5us/kernel" and "50us/task". With
 /// "+compiled" behind a name, kernels are fused and hosts take no time (torch.compile). Throws BadInput.
-Runtime runtime(std::string_view text);
+FrameworkRuntime runtime(std::string_view text);
 
 }  // namespace penstock::cluster

@@ -10,7 +10,7 @@ namespace penstock::cluster {
 
 /// A GPU that can be rented, with the usual hardware of its servers. Rates are those of the data sheet,
 /// without sparsity.
-struct Rented {
+struct RentedGpu {
   std::string_view name;     ///< name in the short form
   std::string_view type;     ///< name of the type in the cluster file; costs look it up
   std::string_view sheet;    ///< data sheet of the type, as YAML of the cluster file
@@ -21,11 +21,11 @@ struct Rented {
   std::string_view source;
 };
 
-const std::vector<Rented>& rented();
+const std::vector<RentedGpu>& rented();
 
 struct ShortForm {
   int devices = 0;  ///< devices per node
-  const Rented* type = nullptr;
+  const RentedGpu* type = nullptr;
   int nodes = 1;
   bool rails = false;  ///< each device's adapter connects to the switch of its number
 };

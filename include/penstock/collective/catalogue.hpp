@@ -13,14 +13,14 @@ namespace penstock::collective {
 using Group = std::span<const core::DeviceId>;
 
 /// Passes around the group: one for a reduce-scatter or an all-gather, two for an all-reduce.
-enum class Passes : int { one = 1, two = 2 };
+enum class PassCount : int { one = 1, two = 2 };
 
 struct Algorithm {
   std::string_view name;
   bool (*applies)(const cluster::Cluster&,
                   Group);  ///< null: to every group; otherwise a ring replaces it for other groups
   /// Closed form for at least two devices, with other users of the links; null: unknown.
-  Affine (*closed_form)(const cluster::Cluster&, Group, Passes, const Crowd&);
+  AffineTime (*closed_form)(const cluster::Cluster&, Group, PassCount, const Crowd&);
   bool scatters;           ///< false for a tree: with one pass its root would receive everything
   bool rounds_up = false;  ///< a message may have a byte more than its share
   /// Messages of one all-reduce of so many bytes, each listed after those it waits for. Every member has the

@@ -15,7 +15,7 @@ namespace penstock::collective {
 struct DisjointRings {
   std::vector<Members> rings;  ///< [ring] indices into the group, in order of travel; empty: none found
   /// Time of one step, in which every member sends a part: bytes are the sum over all rings.
-  Affine step;
+  AffineTime step;
   /// Bytes/s of all rings together, in one direction of every cut.
   double bandwidth() const { return rings.empty() ? 0 : 1 / step.per_byte; }
   /// Upper bound on bandwidth(): the smallest sum of cables between a set of members and the others, B/s.

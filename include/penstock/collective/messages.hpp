@@ -24,9 +24,9 @@ struct Message {
 };
 
 /// Messages in rounds: those of one round are under way at once; later ones may depend on them.
-class Messages {
+class MessageRounds {
  public:
-  explicit Messages(std::size_t members) : arrived_(members) {}
+  explicit MessageRounds(std::size_t members) : arrived_(members) {}
   /// The message waits for all that have arrived at the sender so far, and for the sender's earlier one to
   /// the receiver.
   void send(std::size_t from, std::size_t to, std::int64_t bytes);

@@ -9,11 +9,11 @@
 namespace penstock::collective {
 
 /// Time as a function of size: latency + bytes * per_byte.
-struct Affine {
+struct AffineTime {
   double latency = 0;   ///< s
   double per_byte = 0;  ///< s/B
   double at(core::Bytes bytes) const { return latency + per_byte * static_cast<double>(bytes.value()); }
-  friend bool operator==(const Affine&, const Affine&) = default;
+  friend bool operator==(const AffineTime&, const AffineTime&) = default;
 };
 
 /// Other users of the links of a group: [link] number of groups that send over it in a step; empty for a
@@ -21,7 +21,7 @@ struct Affine {
 using Crowd = std::vector<int>;
 
 /// The slowest route of one step, as time per message.
-struct Step {
+struct StepTime {
   double latency = 0;   ///< s
   double per_byte = 0;  ///< s/B
   void include(const cluster::Cluster& cluster, const cluster::Route& route, const Crowd& crowd);

@@ -32,7 +32,7 @@ class Error : public std::runtime_error {
 };
 
 /// Place of an error in the input; empty parts are left out of the message.
-struct Place {
+struct InputPlace {
   std::string file;
   int line = 0;  ///< 1-based; 0 when unknown
   std::string key;
@@ -42,11 +42,11 @@ struct Place {
 class BadInput : public Error {
  public:
   explicit BadInput(const std::string& message) : Error(ExitCode::bad_input, message) {}
-  BadInput(const Place& place, const std::string& message);
-  const Place& place() const { return place_; }
+  BadInput(const InputPlace& place, const std::string& message);
+  const InputPlace& place() const { return place_; }
 
  private:
-  Place place_;
+  InputPlace place_;
 };
 
 /// No plan satisfies the constraints; the message names the obstacle and what is missing.
@@ -56,9 +56,9 @@ class Infeasible : public Error {
 };
 
 /// The user requested a stop.
-class Interrupted : public Error {
+class InterruptedError : public Error {
  public:
-  Interrupted() : Error(ExitCode::interrupted, "interrupted") {}
+  InterruptedError() : Error(ExitCode::interrupted, "interrupted") {}
 };
 
 /// A limit set by the user was reached before anything was found.

@@ -8,20 +8,20 @@
 namespace penstock::core {
 
 /// An open file; closed by the destructor.
-struct Descriptor {
-  Descriptor() = default;
-  ~Descriptor();
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+struct FileDescriptor {
+  FileDescriptor() = default;
+  ~FileDescriptor();
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
   int value = -1;
 };
 
 /// A file that the destructor deletes, unless `path` was cleared.
-struct Temporary {
-  Temporary() = default;
-  ~Temporary();
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
+struct TemporaryFile {
+  TemporaryFile() = default;
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
   std::string path;
 };
 
@@ -43,8 +43,8 @@ class FileWriter {
   void flush();
   [[noreturn]] void fail(int fault) const;  ///< `fault` as in errno
   std::string path_, target_;               ///< as given; behind links
-  Temporary temporary_;                     ///< until committed; unused for a device
-  Descriptor file_;
+  TemporaryFile temporary_;                 ///< until committed; unused for a device
+  FileDescriptor file_;
   std::string waiting_;  ///< bytes not yet written
 };
 

@@ -13,7 +13,7 @@ double quantile(std::span<const double> sorted, double share);
 
 /// 0-based ranks whose values enclose the median with 95 % confidence; the whole range if there are too few
 /// values.
-struct Ranks {
+struct MedianRanks {
   std::size_t low, high;
 };
 
@@ -21,17 +21,17 @@ struct Ranks {
 /// its median at or below the k-th value if at least half of its draws are. Their number is binomial (n, k /
 /// n). Source: Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 1979, section
 /// 3. Differs for even n: low and high take the lower and the upper of the two middle draws.
-Ranks median_ranks(std::size_t count);
+MedianRanks median_ranks(std::size_t count);
 
 /// A median of values above zero, and its 95 % interval.
-struct Interval {
+struct MedianInterval {
   double median = 0, low = 0, high = 0;
   /// Half width of the interval as a share of the median
   double noise() const { return (high - low) / 2 / median; }
 };
 /// Precondition: at least one value.
-Interval median_interval(std::vector<double> values);
-/// Interval::noise of median_interval(times).
+MedianInterval median_interval(std::vector<double> values);
+/// MedianInterval::noise of median_interval(times).
 double noise(std::vector<double> times);
 
 /// Kendall's tau-b of two rankings of equally many things. It is 1 if every pair without a tie has the same

@@ -35,9 +35,9 @@ class StopToken {
   bool timed_out() const { return deadline_ != Clock::time_point::max() && Clock::now() >= deadline_; }
   bool limit_hit() const { return ended() || memory_full() || timed_out(); }
   bool requested() const { return interrupted() || limit_hit(); }
-  /// Throws Interrupted if a stop was requested; SearchEnded, MemoryFull or TimedOut if that limit was hit.
+  /// Throws InterruptedError if a stop was requested; SearchEnded, MemoryFull or TimedOut if that limit was hit.
   void check() const {
-    if (interrupted()) throw Interrupted();
+    if (interrupted()) throw InterruptedError();
     if (limit_hit()) give_up();
   }
   /// Throws SearchEnded, MemoryFull or TimedOut for the limit that was hit before anything was found.

@@ -55,15 +55,15 @@ class Yaml {
   FlopRate flop_rate() const;
   double share() const;  ///< from a percentage
 
-  Place place() const;
+  InputPlace place() const;
   [[noreturn]] void fail(const std::string& message) const;
 
  private:
-  struct Node;
-  explicit Yaml(std::shared_ptr<const Node> node);
+  struct TreeNode;
+  explicit Yaml(std::shared_ptr<const TreeNode> node);
   Yaml child(const void* yaml_node, std::string key) const;
   Yaml step(const std::string& step) const;
-  std::shared_ptr<const Node> node_;
+  std::shared_ptr<const TreeNode> node_;
 };
 
 /// Returns `text` as a double-quoted YAML scalar.

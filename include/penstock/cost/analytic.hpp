@@ -8,7 +8,7 @@
 namespace penstock::cost {
 
 /// Measured time of kernels that compute next to nothing: bytes / bandwidth + latency.
-struct Streaming {
+struct StreamingTime {
   core::Bandwidth bandwidth;
   core::Seconds latency;
 };
@@ -30,7 +30,7 @@ struct AnalyticConstants {
   double split_depth = 256;
   /// Measured streaming, which replaces the data sheet's bandwidth with its efficiency, and the launch
   /// overhead.
-  std::optional<Streaming> streaming{};
+  std::optional<StreamingTime> streaming{};
   /// true: flash kernels skip pairs that the mask hides. Their backward pass makes the scores again, five
   /// products to the forward pass's two (Dao, FlashAttention-2, 2023, section 3.1). false: every pair counts,
   /// and a backward pass has twice the FLOPs of the forward pass.

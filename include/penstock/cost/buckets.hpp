@@ -8,7 +8,7 @@
 namespace penstock::cost {
 
 /// Content of one bucket of gradients: the latest operators first, as backward passes finish them.
-struct Bucket {
+struct GradientBucket {
   std::vector<core::OpId> operators;
   core::Bytes gradients;
 };
@@ -17,6 +17,6 @@ struct Bucket {
 /// left. There is one bucket when that is 0 or the stage has nothing to reduce, or only with other ranks (a
 /// part of a colocated stage). Operators without parameters go with those before them; copies of parameters
 /// that other stages own count in the last one.
-std::vector<Bucket> buckets(const Problem& problem, const plan::Stage& stage);
+std::vector<GradientBucket> buckets(const Problem& problem, const plan::Stage& stage);
 
 }  // namespace penstock::cost

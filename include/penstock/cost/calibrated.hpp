@@ -29,8 +29,8 @@ class CalibratedCosts final : public EstimatedCosts {
   /// Parts of linear layers, convolutions, attention, embeddings and element-wise operators are looked up as
   /// operators of divided extents. Their share of the work gets the utilisation of these; others as in
   /// CostModel. Never longer than the whole, nor shorter than its part of that: bounds rely on it.
-  Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                    std::int64_t samples, const OpShard& part) const override;
+  OpEstimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                      std::int64_t samples, const OpShard& part) const override;
   cluster::DeviceType measured_device() const override;
 
   /// Time of estimate(), and in the weight gradient what training does besides: adding a micro-batch's
@@ -46,13 +46,13 @@ class CalibratedCosts final : public EstimatedCosts {
                           const cluster::DeviceType& device) const override;
   /// Measured scratch: the line through the smallest and the largest batch, moved up until no other is above
   /// it. For shapes and precisions that were not measured: plain_scratch.
-  Scratch scratch(const graph::OpGraph& graph, core::OpId op) const override;
+  BackwardScratch scratch(const graph::OpGraph& graph, core::OpId op) const override;
   /// Every pass reads and writes its work at the measured rate of copies, or is at it all the time; adding
   /// gradients only moves bytes.
   OpTime memory_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                      std::int64_t samples, const OpShard& part) const override;
   bool equal_of_alike() const override { return true; }
-  const Crowding* crowding() const override { return crowding_.get(); }
+  const CrowdingSlowdown* crowding() const override { return crowding_.get(); }
   std::string source() const override { return "calibration of " + calibration_.identity.device; }
   std::vector<std::string> foreign(const cluster::Cluster& cluster) const override;
 
@@ -60,19 +60,19 @@ class CalibratedCosts final : public EstimatedCosts {
 
  private:
   struct Index;
-  Estimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                     std::int64_t samples, const graph::Attributes& attributes, const OpShard& part) const;
+  OpEstimate looked_up(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                       std::int64_t samples, const graph::Attributes& attributes, const OpShard& part) const;
   /// Estimate of a dense layer of that size, all of its rows at once; zero where none was measured.
-  Estimate linear(const graph::Linear& layer, cluster::Precision precision) const;
+  OpEstimate linear(const graph::Linear& layer, cluster::Precision precision) const;
   /// Estimate of a mixture of experts, by what was measured of dense layers; nothing of another kind of
   /// operator, or where no dense layer was measured.
-  std::optional<Estimate> experts(const graph::OpGraph& graph, core::OpId op, std::int64_t samples,
-                                  const OpShard& part) const;
+  std::optional<OpEstimate> experts(const graph::OpGraph& graph, core::OpId op, std::int64_t samples,
+                                    const OpShard& part) const;
   core::Bandwidth rate_of(core::Bandwidth measured) const;
   core::Seconds adding_time(const graph::OpGraph& graph, core::OpId op, const OpShard& part) const;
   Calibration calibration_;
   std::unique_ptr<Index> index_;
-  std::unique_ptr<const Crowding> crowding_;  ///< null where it was not measured
+  std::unique_ptr<const CrowdingSlowdown> crowding_;  ///< null where it was not measured
 };
 
 /// True if every word of the type's name is one of the measured device's: "H200" is, of "NVIDIA H200".

@@ -18,14 +18,14 @@
 namespace penstock::cost {
 
 /// Repeated timings of one thing; low and high enclose the median, 95 % by bootstrap.
-struct Timing {
+struct TimingSummary {
   core::Seconds median, p10, p90;
   std::int64_t count = 0;  ///< timings kept, at least one
   core::Seconds low, high;
 };
 
 /// Where and how the times were measured. No text is empty.
-struct Identity {
+struct MeasurementIdentity {
   std::string device;   ///< as its maker names it, such as "NVIDIA H200"
   std::string backend;  ///< "host", "cuda:0"
   core::Bytes memory;
@@ -39,7 +39,7 @@ struct Identity {
 };
 
 /// The two roofs, measured, and what training streams beside its kernels.
-struct Ceilings {
+struct DeviceCeilings {
   core::Bandwidth copy;   ///< read plus write of a large copy
   core::Bandwidth add{};  ///< both read, one written: a large tensor is added to another; zero: not measured
   core::Bandwidth
@@ -60,26 +60,27 @@ struct KernelKey {
 
 /// Work of a pass over n samples: n * flops[pass], and n * moved + weights bytes read and written. Where
 /// operators with one key differ (the first layer's inputs want no gradient), the most any of them does.
-struct Work {
+struct KernelWork {
   std::array<core::Flops, graph::kPasses> flops{};  ///< per sample
   core::Bytes moved;    ///< per sample: inputs, output, rows gathered from a table
   core::Bytes weights;  ///< read or written once, however many samples
 };
 
 /// Medians of one round of measuring.
-struct Visit {
+struct TimingRound {
   core::Seconds cold, back_to_back;
 };
 
 struct KernelPoint {
   graph::Pass pass = graph::Pass::forward;
   std::int64_t samples = 1;
-  Timing cold;            ///< operands come from memory
-  Timing back_to_back;    ///< operands are where the run before left them
-  std::string algorithm;  ///< the library's choice; may be empty
+  TimingSummary cold;          ///< operands come from memory
+  TimingSummary back_to_back;  ///< operands are where the run before left them
+  std::string algorithm;       ///< the library's choice; may be empty
   core::Bytes workspace;
-  std::vector<Visit> visits{};  ///< in their order, where there were several: the timings then sum up these,
-                                ///< except their count, which is of all timings
+  std::vector<TimingRound>
+      visits{};  ///< in their order, where there were several: the timings then sum up these,
+                 ///< except their count, which is of all timings
 };
 
 /// Rounds that have measured the point, one at least.
@@ -89,7 +90,7 @@ inline std::size_t rounds(const KernelPoint& point) {
 
 struct MeasuredKernel {
   KernelKey key;
-  Work work;
+  KernelWork work;
   std::vector<KernelPoint> points;  ///< ascending by pass, then samples; no two are equal
 };
 
@@ -107,20 +108,20 @@ std::string_view name(LinkKind kind);
 LinkKind link_kind(std::string_view name);  ///< throws BadInput for an unknown name
 
 /// A fitted constant and its 95 % interval.
-struct Fitted {
+struct FittedValue {
   double value = 0, low = 0, high = 0;
 };
 
 /// One piece of time = latency + bytes * per_byte.
 struct LinkSegment {
   core::Bytes from, to;  ///< holds for these sizes, both included
-  Fitted latency;        ///< s
-  Fitted per_byte;       ///< s/B
+  FittedValue latency;   ///< s
+  FittedValue per_byte;  ///< s/B
 };
 
 struct LinkPoint {
   core::Bytes bytes;
-  Timing time;
+  TimingSummary time;
 };
 
 struct MeasuredLink {
@@ -134,13 +135,13 @@ struct MeasuredLink {
 struct SharingTest {
   LinkKind kind = LinkKind::device_copy;
   core::Bytes bytes;  ///< of each
-  Timing alone, together;
+  TimingSummary alone, together;
 };
 
 /// A kernel beside a copy. Slow-down is `with` by `alone`.
 struct OverlapTest {
-  Timing compute_alone, compute_with;
-  Timing copy_alone, copy_with;
+  TimingSummary compute_alone, compute_with;
+  TimingSummary copy_alone, copy_with;
 };
 
 /// A kernel while neighbours of its node compute, in rounds that alternate with rounds without neighbours.
@@ -150,8 +151,8 @@ struct CrowdingTest {
                             ///< Ceilings::copy, 0 to 1
   std::string beside;       ///< what all neighbours run again and again: "product" or "addition"
   int neighbours = 1;
-  Timing alone, crowded;  ///< of the rounds' medians
-  Fitted slowdown;        ///< median of the rounds' ratios, and its interval
+  TimingSummary alone, crowded;  ///< of the rounds' medians
+  FittedValue slowdown;          ///< median of the rounds' ratios, and its interval
 };
 
 /// A whole forward and backward run against what its kernels take one by one.
@@ -160,28 +161,28 @@ struct ModelSum {
   std::map<std::string, std::string> parameters;  ///< of the zoo's model; those that differ from its defaults
   std::int64_t samples = 1;
   cluster::Precision precision = cluster::Precision::fp32;
-  Timing whole;
+  TimingSummary whole;
   core::Seconds cold_sum, back_to_back_sum;  ///< of medians over operators and passes
 };
 
 /// Points that a prediction had to do without: one batch size, or a whole shape; and if others lie around it.
-enum class Fold : std::uint8_t { samples_inside, samples_frontier, shape_inside, shape_frontier };
+enum class FoldKind : std::uint8_t { samples_inside, samples_frontier, shape_inside, shape_frontier };
 inline constexpr std::size_t kFolds = 4;
-std::string_view name(Fold fold);
-Fold fold(std::string_view name);  ///< throws BadInput for an unknown name
+std::string_view name(FoldKind fold);
+FoldKind fold(std::string_view name);  ///< throws BadInput for an unknown name
 
 /// How far predictions of held-out points were off, as shares of what was measured.
 struct LeaveOneOutRow {
   graph::OpKind kind = graph::OpKind::linear;
-  Fold fold = Fold::samples_inside;
+  FoldKind fold = FoldKind::samples_inside;
   std::int64_t count = 0;
   double median = 0, p90 = 0;
 };
 
 struct Calibration {
-  Identity identity;
+  MeasurementIdentity identity;
   core::Seconds launch_overhead;
-  Ceilings ceilings;
+  DeviceCeilings ceilings;
   std::vector<MeasuredKernel> kernels;  ///< keys unique
   std::vector<MeasuredLink> links;      ///< (kind, ranks) unique
   std::vector<SharingTest> sharing;
@@ -198,7 +199,7 @@ graph::Shape kernel_shape(const graph::Attributes& attributes);
 /// Key of an operator in a calibration.
 KernelKey key_of(const graph::Operator& op, cluster::Precision precision);
 /// Traffic as AnalyticCosts counts it, every tensor once, in elements of that number's size.
-Work work_of(const graph::OpGraph& graph, core::OpId op, cluster::Precision precision);
+KernelWork work_of(const graph::OpGraph& graph, core::OpId op, cluster::Precision precision);
 /// True if training runs this kernel of it. False for weights it does not have, and for inputs that want no
 /// gradient.
 bool has_pass(const graph::Operator& op, graph::Pass pass);

@@ -10,24 +10,24 @@
 
 namespace penstock::cost {
 
-using collective::Affine;
+using collective::AffineTime;
 
 /// Times of one kind of collective among so many devices of a node (cluster::Cluster::collectives). An
 /// all-gather counts for a reduce-scatter too: where both were measured, their mean. The cluster must outlive
 /// it.
-struct Measured {
+struct CollectiveMeasurements {
   const cluster::CollectiveTimes* times = nullptr;  ///< null: closed forms count
   cluster::CollectiveKind kind{};
   std::int64_t ranks = 0;
-  std::optional<cluster::CollectiveTimes::Found> find(core::Bytes bytes) const;
-  friend bool operator==(const Measured&, const Measured&) = default;
+  std::optional<cluster::CollectiveTimes::LookupResult> find(core::Bytes bytes) const;
+  friend bool operator==(const CollectiveMeasurements&, const CollectiveMeasurements&) = default;
 };
 
 /// The alternatives for one device set (collective::algorithms, of closed forms); the cheapest is taken for
 /// each size, unless that was measured.
 struct AllReduce {
-  std::vector<Affine> algorithms;  ///< empty for a single device
-  Measured measured{};
+  std::vector<AffineTime> algorithms;  ///< empty for a single device
+  CollectiveMeasurements measured{};
   double sent = 1;  ///< measured bytes for each requested byte; closed forms have it in them
   core::Seconds time(core::Bytes bytes) const;
   friend bool operator==(const AllReduce&, const AllReduce&) = default;
@@ -43,13 +43,14 @@ AllReduce all_reduce(const cluster::Cluster& cluster, std::span<const std::vecto
 AllReduce all_gather(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
 
 /// Every device has one part of `bytes` and sends the others their parts of it, one after the other.
-Affine all_to_all(const cluster::Cluster& cluster, std::span<const core::DeviceId> devices);
+AffineTime all_to_all(const cluster::Cluster& cluster, std::span<const core::DeviceId> devices);
 /// Time of an all-to-all of groups that exchange at one time, and share links: the slowest of them. Bytes are
 /// those of one group.
-Affine all_to_all(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
+AffineTime all_to_all(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
 
 /// Measured times among devices of one node; elsewhere, and where groups share links of their node, nothing.
-Measured measured(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups,
-                  cluster::CollectiveKind kind);
+CollectiveMeasurements measured(const cluster::Cluster& cluster,
+                                std::span<const std::vector<core::DeviceId>> groups,
+                                cluster::CollectiveKind kind);
 
 }  // namespace penstock::cost

@@ -37,7 +37,7 @@ class LocalProblem {
 };
 
 /// One message from each device of every group to the next of its group, all at once.
-Affine ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
+AffineTime ring_hop(const cluster::Cluster& cluster, std::span<const std::vector<core::DeviceId>> groups);
 
 /// Seconds that passes of an attention wait for tokens on their way round its context group. There are c
 /// blocks of keys and values; each of c - 1 arrives while the core computes the one before. Going back their
@@ -54,7 +54,7 @@ class RingTimes {
 
  private:
   int size_;
-  Affine hop_;
+  AffineTime hop_;
 };
 
 }  // namespace penstock::cost

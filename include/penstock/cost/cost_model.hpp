@@ -33,22 +33,22 @@ struct OpShard {
 };
 
 /// Memory that an operator's backward passes hold on a device beside gradients of whole tensors.
-struct Scratch {
-  Line input_gradient, weight_gradient;  ///< while that kernel runs
-  Line handed;                           ///< from the one to the other
-  friend bool operator==(const Scratch&, const Scratch&) = default;
+struct BackwardScratch {
+  MemoryLine input_gradient, weight_gradient;  ///< while that kernel runs
+  MemoryLine handed;                           ///< from the one to the other
+  friend bool operator==(const BackwardScratch&, const BackwardScratch&) = default;
 };
 
 /// Scratch by the shape of an operator. A fused function's argument has a gradient; so have the shares, the
 /// context and the projections of attention, and rows copied to experts. Gradients of projections, and those
 /// that a norm computes early, are passed on to the weight gradient. Keys and values that others projected
 /// are there while the core's gradients are made. No copies in other layouts.
-Scratch plain_scratch(const graph::OpGraph& graph, core::OpId op);
+BackwardScratch plain_scratch(const graph::OpGraph& graph, core::OpId op);
 
 /// Samples that fall to a device, at least one of them.
 std::int64_t samples_of(std::int64_t samples, double part);
 
-class Crowding;
+class CrowdingSlowdown;
 
 /// Immutable; safe to call from any thread.
 class CostModel {
@@ -71,7 +71,7 @@ class CostModel {
   virtual core::Seconds step_time(core::Bytes weights, const plan::Training& training,
                                   const cluster::DeviceType& device) const;
   /// Scratch of a whole operator. Default: plain_scratch.
-  virtual Scratch scratch(const graph::OpGraph& graph, core::OpId op) const;
+  virtual BackwardScratch scratch(const graph::OpGraph& graph, core::OpId op) const;
   /// Measured times of collectives within a node; null: nothing was measured.
   virtual std::shared_ptr<const cluster::CollectiveTimes> collectives() const { return nullptr; }
   /// Part of part_time that kernels spend moving bytes as fast as the device's memory lets them. Default:
@@ -79,7 +79,7 @@ class CostModel {
   virtual OpTime memory_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                              std::int64_t samples, const OpShard& part) const;
   /// Slowdown that devices of a node cause each other; null where nothing is known of it.
-  virtual const Crowding* crowding() const { return nullptr; }
+  virtual const CrowdingSlowdown* crowding() const { return nullptr; }
   /// True if times follow an operator's attributes and FLOPs; false where only its name decides them.
   virtual bool goes_by_extents() const { return true; }
   /// True if operators of equal attributes, FLOPs and bytes, that read equal tensors, take equal times. Then

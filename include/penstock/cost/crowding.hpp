@@ -12,30 +12,30 @@
 namespace penstock::cost {
 
 /// Uses that keep a device busy: arithmetic, or bytes that it moves as fast as its memory lets it.
-enum class Use : std::uint8_t { arithmetic, memory };
+enum class DeviceUse : std::uint8_t { arithmetic, memory };
 inline constexpr std::size_t kUses = 2;
 
 /// The kernel that represents a use where a device is measured: a large product, a large addition.
-std::string_view kernel_of(Use use);
+std::string_view kernel_of(DeviceUse use);
 
 /// Parts of a pass's time, none below 0, at most 1 together. In them the pass uses none, half and all of what
 /// the memory of one device can move. For the rest it waits, for its group or its host.
-struct Uses {
+struct UseShares {
   static constexpr std::size_t kLevels = 3;
   std::array<double, kLevels> at{};
   double busy() const { return at[0] + at[1] + at[2]; }
 };
 
 /// Uses of a kernel that needs `demand` of the memory, 0 to 1: parts at the levels on both sides.
-Uses uses_of(double demand);
+UseShares uses_of(double demand);
 
 /// How many times as long kernels take beside neighbours, from measured products and additions.
-class Crowding {
+class CrowdingSlowdown {
  public:
   /// [own use][neighbours' use] slowdowns beside 1, 2, ... neighbours. Empty where nothing is known: 1.
   using Table = std::array<std::array<std::vector<double>, kUses>, kUses>;
-  Crowding() = default;
-  explicit Crowding(
+  CrowdingSlowdown() = default;
+  explicit CrowdingSlowdown(
       Table table);    ///< factors below 1 count as 1, so that bounds that leave out neighbours hold
   bool empty() const;  ///< no slowdown at all
 
@@ -47,26 +47,27 @@ class Crowding {
   double slowdown(double demand, double neighbours, double others) const;
 
  private:
-  double measured(Use own, Use neighbours, double count) const;
+  double measured(DeviceUse own, DeviceUse neighbours, double count) const;
   Table table_;
 };
 
 /// Crowding by the calibration's products and additions beside each other.
-Crowding crowding(std::span<const CrowdingTest> tests);
+CrowdingSlowdown crowding(std::span<const CrowdingTest> tests);
 
 /// Factor by which a pass takes longer while neighbours run theirs. A pass is a long row of kernels with
 /// different demands, and rows of two devices are independent. So every kernel meets the demands of its
 /// neighbours by chance, and the expectation counts. Differs from max-min fair shares of a bandwidth by
 /// average demands of passes, which slow no pass whose average fits. Of what validation-host's plans lose on
 /// two devices beyond one, that explains a quarter, this half (docs/decisions.md).
-double expected_slowdown(const Crowding& crowding, const Uses& own, std::span<const Uses> others);
+double expected_slowdown(const CrowdingSlowdown& crowding, const UseShares& own,
+                         std::span<const UseShares> others);
 
 /// Slowdown by the two functions above for a test, whatever its kernel: by the share of memory in its time.
-double predicted_slowdown(const Crowding& crowding, const CrowdingTest& test);
+double predicted_slowdown(const CrowdingSlowdown& crowding, const CrowdingTest& test);
 
 /// Uses of one replica, by pass.
 struct PassUses {
-  Uses forward, recompute, backward, input_gradient, weight_gradient;
+  UseShares forward, recompute, backward, input_gradient, weight_gradient;
 };
 
 /// Uses of time by passes, by CostModel::memory_time. Refers to the problem.
@@ -81,6 +82,6 @@ class StageUses {
 };
 
 /// An update only moves bytes.
-inline constexpr Uses kUpdateUses{{0, 0, 1}};
+inline constexpr UseShares kUpdateUses{{0, 0, 1}};
 
 }  // namespace penstock::cost

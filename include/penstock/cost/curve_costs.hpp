@@ -13,7 +13,7 @@
 namespace penstock::cost {
 
 /// Efficiency curves of one measured GPU, built into the program (src/cost/curves).
-struct Curves {
+struct DeviceCurves {
   std::string name;     ///< of the device type: "h100"
   std::string source;   ///< where the measurements come from, with their licence
   double slowdown = 1;  ///< kernels under sustained load over isolated kernels on a cool device
@@ -22,13 +22,13 @@ struct Curves {
   TableCosts tables;           ///< isolated kernels on a cool device, or under load where `slowdown` is 1
 };
 /// Reads them at the first call; thread-safe.
-const std::vector<Curves>& built_in_curves();
+const std::vector<DeviceCurves>& built_in_curves();
 /// Changes whenever the curves do: for caches of results.
 const std::string& digest_of_curves();
 
 /// Choice of the curves that represent a device type.
 struct CurveChoice {
-  const Curves* curves;
+  const DeviceCurves* curves;
   bool own;  ///< the type itself was measured; else the GPU is the nearest relative that was
 };
 /// By the type's name, upper or lower case: "A100", "gb200". A type of another peak than the measured GPU's

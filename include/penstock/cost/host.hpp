@@ -21,7 +21,7 @@ core::Seconds core_launch_time(const graph::OpGraph& graph, core::OpId op, const
 /// (docs/published_runs.md).
 OpTime launched(const OpTime& device, const OpTime& host);
 
-/// `time` of an operator's passes and Runtime::per_task for each. A task-based runtime starts a pass when it
+/// `time` of an operator's passes and FrameworkRuntime::per_task for each. A task-based runtime starts a pass when it
 /// has heard that those before it are done, and a device idles meanwhile. A backward pass is one task; a pass
 /// that launches no kernel is none.
 OpTime handed_over(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,

@@ -42,11 +42,11 @@ class RateGrid {
   /// Slowest of the points of equal extents: a training run keeps its device warm and short of power.
   void add(double row, double column, double along, double rate);
   bool empty() const { return cells_.empty(); }
-  struct Rate {
+  struct TableRate {
     double value;
-    Origin origin;  ///< extrapolated too where the nearest point replaces a corner that is missing
+    TimeOrigin origin;  ///< extrapolated too where the nearest point replaces a corner that is missing
   };
-  Rate rate(double row, double column, double along) const;
+  TableRate rate(double row, double column, double along) const;
 
  private:
   std::set<double> rows_, columns_;  ///< logarithms throughout
@@ -67,19 +67,19 @@ class TableCosts final : public EstimatedCosts {
  public:
   /// `device` as its vendor calls it: "NVIDIA A100-SXM4-80GB". Times must be above zero, and products there.
   TableCosts(std::string device, std::vector<ProductTime> products, std::vector<AttentionTime> attention,
-             std::optional<Streaming> streaming = {}, std::vector<cluster::CollectiveTime> collectives = {},
-             std::vector<ProductTime> grouped = {});
+             std::optional<StreamingTime> streaming = {},
+             std::vector<cluster::CollectiveTime> collectives = {}, std::vector<ProductTime> grouped = {});
 
   const std::string& device() const { return device_; }
   const std::vector<ProductTime>& products() const { return products_; }
   const std::vector<AttentionTime>& attention() const { return attention_; }
   /// Times of one product among equal ones that a grouped GEMM runs together: its share of the whole time.
   const std::vector<ProductTime>& grouped() const { return grouped_; }
-  const std::optional<Streaming>& streaming() const { return streaming_; }
+  const std::optional<StreamingTime>& streaming() const { return streaming_; }
 
   using EstimatedCosts::estimate;
-  Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                    std::int64_t samples, const OpShard& part) const override;
+  OpEstimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                      std::int64_t samples, const OpShard& part) const override;
   /// The built-in device type whose name is part of the device's. Throws BadInput where there is none.
   cluster::DeviceType measured_device() const override;
   OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
@@ -101,24 +101,24 @@ class TableCosts final : public EstimatedCosts {
  private:
   PassEstimate product(double m, double n, double k) const;
   PassEstimate expert_product(double m, double n, double k) const;
-  Estimate linear(const graph::Operator& op, double samples, const OpShard& part) const;
+  OpEstimate linear(const graph::Operator& op, double samples, const OpShard& part) const;
   /// Products of as many rows as an expert gets, one for each expert; what moves rows is analytic, and does
   /// not count for the origin.
-  Estimate experts(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                   double samples, const OpShard& part) const;
-  Estimate projections(const graph::Operator& op, double samples, const OpShard& part) const;
+  OpEstimate experts(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                     double samples, const OpShard& part) const;
+  OpEstimate projections(const graph::Operator& op, double samples, const OpShard& part) const;
   /// The products of a plain core, and its softmax.
-  Estimate plain_core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                      double samples) const;
+  OpEstimate plain_core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                        double samples) const;
   /// Attention's core, without turning queries and keys.
-  Estimate core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                std::int64_t samples, const OpShard& part) const;
+  OpEstimate core(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                  std::int64_t samples, const OpShard& part) const;
 
   std::string device_;
   std::vector<ProductTime> products_;
   std::vector<AttentionTime> attention_;
   std::vector<ProductTime> grouped_;
-  std::optional<Streaming> streaming_;
+  std::optional<StreamingTime> streaming_;
   std::shared_ptr<const cluster::CollectiveTimes> collectives_;  ///< null: none
   RateGrid product_rates_;                                       ///< rows n, columns k, along m
   RateGrid grouped_rates_;                                       ///< likewise

@@ -7,7 +7,7 @@
 namespace penstock::cost {
 
 /// Kernels that an eager framework launches for each pass of an operator.
-struct Launches {
+struct LaunchCounts {
   int forward = 0, input_gradient = 0, weight_gradient = 0;
 };
 
@@ -20,8 +20,8 @@ struct Launches {
 /// softmax of plain attention only for a multiple of four matrices of scores: `matrices`, heads times samples
 /// on the device. Views launch none, nor do operators known through a profile, whose times have the host in
 /// them.
-Launches launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices,
-                  const cluster::Runtime& runtime = {});
+LaunchCounts launches(const graph::OpGraph& graph, core::OpId op, std::int64_t matrices,
+                      const cluster::FrameworkRuntime& runtime = {});
 
 /// True if the operator is the model's first input, where a batch comes from the data loader.
 bool fetches_batch(const graph::OpGraph& graph, core::OpId op);

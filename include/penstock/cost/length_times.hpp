@@ -47,7 +47,7 @@ class LengthTimes {
   LengthTimes(ShorterModels& models, const plan::Stage& stage, OperatorSets sets,
               std::vector<std::int64_t> samples);
   /// By set. A sample has one token at least.
-  std::vector<StageTime> times(std::size_t replica, const layout::Fill& fill);
+  std::vector<StageTime> times(std::size_t replica, const layout::SampleFill& fill);
 
  private:
   using Knot = std::pair<std::int64_t, std::int64_t>;  ///< tokens, keys

@@ -13,7 +13,7 @@ namespace penstock::cost {
 std::optional<graph::Attributes> divided(const graph::Operator& op, const OpShard& part);
 
 /// Work of the shard, as AnalyticCosts counts shards.
-Work shard_work(const graph::OpGraph& graph, core::OpId op, cluster::Precision precision,
-                const OpShard& part);
+KernelWork shard_work(const graph::OpGraph& graph, core::OpId op, cluster::Precision precision,
+                      const OpShard& part);
 
 }  // namespace penstock::cost

@@ -13,7 +13,7 @@ namespace penstock::cost {
 struct PassParts {
   OpTime kernels;    ///< time by the costs
   OpTime sustained;  ///< added by DeviceType::kernel_slowdown
-  OpTime host;       ///< added by launches and tasks of the host (cluster::Runtime)
+  OpTime host;       ///< added by launches and tasks of the host (cluster::FrameworkRuntime)
   OpTime tensor;     ///< collectives of tensor-parallel groups
   OpTime experts;    ///< collectives of expert groups
   OpTime context;    ///< collectives of context groups, and waits for hops of ring attention

@@ -12,13 +12,13 @@ namespace penstock::cost {
 
 /// Operators that compute one after the other, and what the stage's groups do meanwhile.
 struct PassPiece {
-  using Collectives = std::vector<layout::GroupCollective>;
+  using GroupCollectives = std::vector<layout::GroupCollective>;
 
   std::vector<core::OpId> operators;            ///< may be none
   std::optional<layout::GroupCollective> then;  ///< begins behind it; the next piece waits for its end
-  Collectives weights;    ///< it waits for these, which may begin when the piece `ahead` has ended
-  std::size_t ahead = 0;  ///< before the layer in front, whose weights come first
-  Collectives gradients;  ///< begin behind it; the last piece waits for their end
+  GroupCollectives weights;    ///< it waits for these, which may begin when the piece `ahead` has ended
+  std::size_t ahead = 0;       ///< before the layer in front, whose weights come first
+  GroupCollectives gradients;  ///< begin behind it; the last piece waits for their end
 };
 
 /// Collectives of a stage's passes between operators, in the order in which passes run them. Weights that
@@ -37,7 +37,7 @@ class PassPieces {
   /// Gathers of products' inputs once more for the gradients of their weights, of the whole stage: none where the
   /// framework saved the inputs whole (saves_gathered). No piece waits for them. Differs from Megatron-LM: they
   /// hide entirely, and take no links.
-  PassPiece::Collectives gathered_again(Pass pass) const;
+  PassPiece::GroupCollectives gathered_again(Pass pass) const;
 
   /// True if any pass of such a stage may wait for a collective.
   static bool may_wait(const plan::Stage& stage);
@@ -50,9 +50,9 @@ class PassPieces {
   LocalProblem local_;
   const plan::Stage& stage_;
   std::map<core::OpId, plan::Partition> how_;  ///< of a divided stage
-  layout::Collectives collectives_;
-  PassPiece::Collectives gathered_again_;
-  Again again_;                               ///< cores have no collectives of their own
+  layout::GroupCollectives collectives_;
+  PassPiece::GroupCollectives gathered_again_;
+  RecomputedOps again_;                       ///< cores have no collectives of their own
   std::map<core::OpId, std::size_t> layers_;  ///< of a stage whose gradients are sharded
 };
 

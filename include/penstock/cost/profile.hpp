@@ -12,7 +12,7 @@
 namespace penstock::cost {
 
 /// Measured times at some batch sizes; ascending, at least one.
-struct Curve {
+struct TimeCurve {
   std::vector<std::int64_t> samples;
   std::vector<double> seconds;
   /// Linear between points and, with the slope of the last two but never below the last, beyond the largest;
@@ -24,7 +24,7 @@ struct Curve {
   /// The fixed part, seconds: launches, and all other time that does not depend on the size.
   double fixed(double launch) const;
   /// Measured at the points, interpolated between them, extrapolated beyond.
-  Origin origin(std::int64_t n) const;
+  TimeOrigin origin(std::int64_t n) const;
 
  private:
   /// Value at n of the line through points i and i + 1.
@@ -43,12 +43,12 @@ struct Curve {
 /// one kernel for each of these; launching takes the device type's time.
 class ProfileCosts final : public EstimatedCosts {
  public:
-  struct Entry {
-    Curve forward;
-    Curve backward;
+  struct OperatorCurves {
+    TimeCurve forward;
+    TimeCurve backward;
   };
   /// `file` is named where an operator is missing.
-  ProfileCosts(std::string device, std::map<std::string, Entry> entries,
+  ProfileCosts(std::string device, std::map<std::string, OperatorCurves> entries,
                std::optional<graph::PiperWorkload> workload = {}, std::string file = "")
       : device_(std::move(device)),
         entries_(std::move(entries)),
@@ -67,19 +67,19 @@ class ProfileCosts final : public EstimatedCosts {
   /// (time - fixed). A batch between two that were measured takes a time between theirs. Below the smallest
   /// it is at least in proportion and at most as long; above the largest the other way round.
   using EstimatedCosts::estimate;
-  Estimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
-                    std::int64_t samples, const OpShard& part) const override;
+  OpEstimate estimate(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                      std::int64_t samples, const OpShard& part) const override;
   cluster::DeviceType measured_device() const override;
   bool goes_by_extents() const override { return false; }
   std::string source() const override { return "profile of " + device_; }
   const std::string& device() const { return device_; }
-  const std::map<std::string, Entry>& entries() const { return entries_; }
+  const std::map<std::string, OperatorCurves>& entries() const { return entries_; }
   /// The imported workload, of one micro-batch; its setting is not used.
   const std::optional<graph::PiperWorkload>& workload() const { return workload_; }
 
  private:
   std::string device_;
-  std::map<std::string, Entry> entries_;
+  std::map<std::string, OperatorCurves> entries_;
   std::optional<graph::PiperWorkload> workload_;
   std::string file_;
 };

@@ -21,7 +21,7 @@ namespace penstock::cost {
 /// Kinds of collectives (layout::GroupCollective::Kind) that some operator needs.
 struct CollectiveKinds {
   bool all_reduce = true, all_gather = true, all_to_all = true;
-  void add(layout::GroupCollective::Kind kind);
+  void add(layout::GroupCollective::TransferKind kind);
 };
 
 /// Seconds of collectives in one group, or in several of one size at once, which then share links.
@@ -35,18 +35,18 @@ class GroupTimes {
       : GroupTimes(cluster, Groups{{group.begin(), group.end()}}, kinds) {}
   core::Seconds time(const layout::GroupCollective& collective, std::int64_t samples) const;
   /// Origin of that time.
-  Origin origin(const layout::GroupCollective& collective, std::int64_t samples) const;
+  TimeOrigin origin(const layout::GroupCollective& collective, std::int64_t samples) const;
   friend bool operator==(const GroupTimes&, const GroupTimes&) = default;
 
  private:
-  struct Asked {
-    const Measured& measured;
+  struct MeasuredQuery {
+    const CollectiveMeasurements& measured;
     core::Bytes bytes;
   };
-  Asked asked(const layout::GroupCollective& collective, std::int64_t samples) const;
+  MeasuredQuery asked(const layout::GroupCollective& collective, std::int64_t samples) const;
   AllReduce all_reduce_, all_gather_;
-  Affine all_to_all_;
-  Measured measured_all_to_all_;
+  AffineTime all_to_all_;
+  CollectiveMeasurements measured_all_to_all_;
 };
 
 /// One device's shard of an operator, as the cost model gets it.
@@ -54,7 +54,7 @@ OpShard op_shard(const graph::Operator& op, plan::Partition partition, double pa
 
 /// A tensor in a second placement, and its bytes, per sample, on one device: activations.
 struct HeldCopy {
-  layout::Copy copy;
+  layout::TensorCopy copy;
   core::Bytes bytes;
 };
 /// All of a stage, on the device that has this part of what is divided.
@@ -86,7 +86,7 @@ struct StageTime {
 };
 /// Seconds that passes send among replicas: for their layers, one after the other, and for operators outside
 /// of them.
-struct Sent {
+struct ReplicaTraffic {
   OpTime layers, rest;
   std::size_t count = 0;  ///< layers
 };
@@ -96,10 +96,10 @@ using OperatorSets = std::vector<std::vector<core::OpId>>;
 
 /// A stage's operators that are computed again before the backward pass, whole or only their core; each
 /// ascending.
-struct Again {
+struct RecomputedOps {
   std::vector<core::OpId> whole, core;
 };
-Again computed_again(const graph::OpGraph& graph, const plan::Stage& stage);
+RecomputedOps computed_again(const graph::OpGraph& graph, const plan::Stage& stage);
 
 /// Times of some of the stage's operators, or of several sets of them, on one replica after the other. Common
 /// work of replicas and sets is done once. Problem and stage must outlive it. For one thread.
@@ -108,50 +108,52 @@ class ReplicaTimes {
   ReplicaTimes(const Problem& problem, const plan::Stage& stage, std::span<const core::OpId> operators);
   /// Waits that passes count: only hops of ring attention, or every collective. The rest is timed elsewhere
   /// (pass_pieces.hpp).
-  enum class Waits : std::uint8_t { ring, all };
-  ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets, Waits waits = Waits::all);
+  enum class CountedWaits : std::uint8_t { ring, all };
+  ReplicaTimes(const Problem& problem, const plan::Stage& stage, OperatorSets sets,
+               CountedWaits waits = CountedWaits::all);
   StageTime time(std::size_t replica, std::int64_t samples) { return times(replica, samples).front(); }
   /// By set.
   std::vector<StageTime> times(std::size_t replica, std::int64_t samples);
 
  private:
   /// One set.
-  struct Part {
+  struct SetTraffic {
     std::vector<core::OpId> operators;
     std::vector<layout::GroupCollective> forward, backward;
-    Sent zero;  ///< by ZeRO, in each pass
+    ReplicaTraffic zero;  ///< by ZeRO, in each pass
   };
   /// Replicas of devices of the same types, in this order, have equal times.
   using Alike = std::pair<std::vector<std::size_t>, std::int64_t>;  ///< types, samples
   struct CollectiveSetting {
-    layout::Among among;
+    layout::GroupScope among;
     GroupTimes group;
     std::int64_t samples;
     core::Seconds launch;  ///< a collective lasts no less
     friend bool operator==(const CollectiveSetting&, const CollectiveSetting&) = default;
   };
   void deal_collectives();
-  StageTime compute(const Part& part, std::size_t replica, std::int64_t samples) const;
-  OpTime collectives_of(const Part& part, const CollectiveSetting& who) const;
+  StageTime compute(const SetTraffic& part, std::size_t replica, std::int64_t samples) const;
+  OpTime collectives_of(const SetTraffic& part, const CollectiveSetting& who) const;
   const std::vector<OpTime>& collective_times(const CollectiveSetting& who);
   core::Seconds launch_of(std::span<const core::DeviceId> replica) const;
   void add_group_collectives(std::span<const core::DeviceId> replica, std::int64_t samples,
                              std::vector<StageTime>& out);
   core::Seconds slowest_core(core::OpId id, plan::Partition how, std::span<const core::DeviceId> replica,
                              std::int64_t samples) const;
-  OpTime ring_time(const Part& part, std::span<const core::DeviceId> replica, std::int64_t samples) const;
+  OpTime ring_time(const SetTraffic& part, std::span<const core::DeviceId> replica,
+                   std::int64_t samples) const;
   const Problem& problem() const { return local_.get(); }
 
   const Problem& whole_;
   LocalProblem local_;
   const plan::Stage& stage_;
-  std::vector<Part> parts_;
+  std::vector<SetTraffic> parts_;
   std::optional<RingTimes> ring_;
-  Again again_;                                ///< of all of the stage's
+  RecomputedOps again_;                        ///< of all of the stage's
   std::map<core::OpId, plan::Partition> how_;  ///< of a divided stage
-  Waits waits_;
-  std::map<layout::Among, CollectiveKinds> kinds_;  ///< of the collectives of all sets
-  std::map<layout::Among, GroupTimes>
+  CountedWaits waits_;
+  std::map<layout::GroupScope, CollectiveKinds> kinds_;  ///< of the collectives of all sets
+  std::map<layout::GroupScope, GroupTimes>
       together_;  ///< of groups that wait at once: all but tensor-parallel ones
   std::map<Alike, std::vector<StageTime>>
       computed_;  ///< by set, without collectives of tensor-parallel groups and replicas
@@ -160,10 +162,10 @@ class ReplicaTimes {
 
 /// [replica][set] with `samples[replica]` of a micro-batch, one entry for each requested replica.
 using TimesByReplica = std::vector<std::vector<StageTime>>;
-std::shared_ptr<const TimesByReplica> replica_times(const Problem& problem, const plan::Stage& stage,
-                                                    const OperatorSets& sets,
-                                                    std::span<const std::int64_t> samples,
-                                                    ReplicaTimes::Waits waits = ReplicaTimes::Waits::all);
+std::shared_ptr<const TimesByReplica> replica_times(
+    const Problem& problem, const plan::Stage& stage, const OperatorSets& sets,
+    std::span<const std::int64_t> samples,
+    ReplicaTimes::CountedWaits waits = ReplicaTimes::CountedWaits::all);
 
 /// Time of some of the stage's operators with `samples` for the replica; without operators: of all of them on
 /// the slowest replica.
@@ -183,23 +185,23 @@ core::Bytes held_weights(const graph::OpGraph& graph, const plan::Stage& stage, 
 /// gradients are scattered and new weights gathered, which is an all-reduce of the mean of both. With ZeRO 2
 /// gradients are where they belong already and new weights are gathered. Groups that share by themselves sum
 /// their parts across besides. Bytes as sent (Compression).
-struct Reduction {
+struct GradientReduction {
   DeviceGroups groups;
   core::Bytes bytes;
   bool all_gather = false;
-  friend bool operator==(const Reduction&, const Reduction&) = default;
+  friend bool operator==(const GradientReduction&, const GradientReduction&) = default;
 };
-std::vector<Reduction> reductions(const Problem& problem, const plan::Stage& stage,
-                                  std::span<const core::OpId> operators);
+std::vector<GradientReduction> reductions(const Problem& problem, const plan::Stage& stage,
+                                          std::span<const core::OpId> operators);
 /// Reductions by set, one after the other: with ZeRO 1 and 2 new weights are gathered after the last of
 /// several.
-std::vector<std::vector<Reduction>> reductions(const Problem& problem, const plan::Stage& stage,
-                                               const OperatorSets& sets);
-core::Seconds time(const Problem& problem, const Reduction& reduction);
+std::vector<std::vector<GradientReduction>> reductions(const Problem& problem, const plan::Stage& stage,
+                                                       const OperatorSets& sets);
+core::Seconds time(const Problem& problem, const GradientReduction& reduction);
 
 /// Reductions by set, each with its time.
 struct TimedReduction {
-  Reduction reduction;
+  GradientReduction reduction;
   core::Seconds time;
   friend bool operator==(const TimedReduction&, const TimedReduction&) = default;
 };

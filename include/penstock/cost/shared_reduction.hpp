@@ -12,7 +12,7 @@ namespace penstock::cost {
 /// stage's replicas, yet gradients are summed whole. Planners' closed formulas cover one stage at a time:
 /// they count the owner's gradients among the replicas of its own stage, and a copy's not at all. The parts
 /// of one colocated stage sum as the stage would, with ZeRO 1 too (cost/sharding.hpp).
-Reduction shared_reduction(const Problem& problem, const plan::Plan& plan,
-                           const plan::SharedParameters& shared);
+GradientReduction shared_reduction(const Problem& problem, const plan::Plan& plan,
+                                   const plan::SharedParameters& shared);
 
 }  // namespace penstock::cost

@@ -23,12 +23,12 @@ struct StageLoad {
                             ///< most (plan/recomputation.hpp)
   core::Bytes inputs;       ///< distinct tensors received from other stages; held for the backward pass too
   core::Bytes outputs;      ///< distinct tensors that some other stage reads
-  Envelope workspace{};     ///< by samples: what the backward pass holds beside that (backward_workspace)
-  core::Bytes largest{};    ///< weights of the operator that has most of them; with ZeRO 2 and 3 of the layer
-  core::Bytes fresh{};      ///< the same without tables, whose gradients are added to in place
+  MemoryEnvelope workspace{};  ///< by samples: what the backward pass holds beside that (backward_workspace)
+  core::Bytes largest{};  ///< weights of the operator that has most of them; with ZeRO 2 and 3 of the layer
+  core::Bytes fresh{};    ///< the same without tables, whose gradients are added to in place
   core::Bytes statistics{};  ///< of batch norms, fp32 mean and variance of every channel: of a micro-batch,
                              ///< however many samples it has, for as long as `activations`
-  Line deferred{};           ///< by samples: what a split backward pass leaves to its weight gradients
+  MemoryLine deferred{};     ///< by samples: what a split backward pass leaves to its weight gradients
   core::Bytes frozen{};      ///< weights that do not train: no gradient, no state, one version
   core::Bytes experts{};     ///< of `parameters`, those of mixtures
   core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on

@@ -58,8 +58,9 @@ class StageMemo {
  public:
   /// A memo that proves makes every answer it already holds again, and throws an internal Error where the two
   /// differ: for tests, since it saves no time.
-  enum class Proof : std::uint8_t { none, every_answer };
-  explicit StageMemo(core::Bytes most = core::Bytes(std::int64_t{128} << 20), Proof proof = Proof::none);
+  enum class MemoProof : std::uint8_t { none, every_answer };
+  explicit StageMemo(core::Bytes most = core::Bytes(std::int64_t{128} << 20),
+                     MemoProof proof = MemoProof::none);
   ~StageMemo();
 
   /// This problem remembers, not the copies that are made of it, which may be changed. Must outlive it.
@@ -79,7 +80,7 @@ class StageMemo {
     StageMemo* memo = problem.memo;
     if (auto found = memo->find(key)) {
       auto known = std::static_pointer_cast<const Answer>(found);
-      if (memo->proof_ == Proof::every_answer && !(*known == make())) refute(key);
+      if (memo->proof_ == MemoProof::every_answer && !(*known == make())) refute(key);
       return known;
     }
     auto made = std::make_shared<const Answer>(make());
@@ -92,7 +93,7 @@ class StageMemo {
     return problem.memo != nullptr && problem.memo->problem_ == &problem;
   }
   static constexpr std::size_t kShards = 16;
-  struct Shard {
+  struct MemoShard {
     std::mutex mutex;
     std::unordered_map<std::string, std::shared_ptr<const void>> answers;
     std::int64_t bytes = 0;  ///< about, of keys and answers
@@ -100,13 +101,13 @@ class StageMemo {
   [[noreturn]] static void refute(const StageKey& key);
   std::shared_ptr<const void> find(const StageKey& key);
   void keep(const StageKey& key, std::shared_ptr<const void> answer, std::int64_t bytes);
-  Shard& shard(const StageKey& key) { return shards_[std::hash<std::string>{}(key.bytes()) % kShards]; }
+  MemoShard& shard(const StageKey& key) { return shards_[std::hash<std::string>{}(key.bytes()) % kShards]; }
 
   core::Bytes most_;
-  Proof proof_;
+  MemoProof proof_;
   const Problem* problem_ = nullptr;
   std::unique_ptr<StageForms> forms_;
-  std::array<Shard, kShards> shards_;
+  std::array<MemoShard, kShards> shards_;
 };
 
 }  // namespace penstock::cost

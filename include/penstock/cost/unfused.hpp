@@ -10,14 +10,15 @@ namespace penstock::cost {
 /// root mean square and gated activations take longer, in proportion to the bytes that their kernels move.
 /// Other operators do not change, nor do those that `runtime` fuses. Counted by hand from the operators of
 /// torch 2.6 and transformers 5.24.
-OpTime unfused(const graph::Operator& op, const OpTime& fused, const cluster::Runtime& runtime);
+OpTime unfused(const graph::Operator& op, const OpTime& fused, const cluster::FrameworkRuntime& runtime);
 
 /// Bytes per sample that such kernels save for the backward pass beyond those of the fused operator. These are
 /// the input of a norm in fp32, queries and keys before their norms in fp32, and the activated gate. Counted by
 /// torch 2.15's saved-tensor hooks over layers of transformers 5.24 (tools/framework_checks/torch_saved.py).
-core::Bytes unfused_saved(const graph::Operator& op, int element_bytes, const cluster::Runtime& runtime);
+core::Bytes unfused_saved(const graph::Operator& op, int element_bytes,
+                          const cluster::FrameworkRuntime& runtime);
 
 /// Kernels in addition to those of the fused operator.
-Launches unfused_launches(const graph::Operator& op, const cluster::Runtime& runtime);
+LaunchCounts unfused_launches(const graph::Operator& op, const cluster::FrameworkRuntime& runtime);
 
 }  // namespace penstock::cost

@@ -14,13 +14,13 @@ cluster::Precision precision_of(const graph::OpGraph& graph, const cluster::Devi
 core::FlopRate peak_rate(const graph::OpGraph& graph, const cluster::Cluster& cluster);
 
 /// How fast a model is trained.
-struct Utilisation {
+struct ModelUtilisation {
   double flops_per_device = 0;  ///< model FLOPs (graph::training_flops) a second and device
   double mfu = 0;  ///< model FLOPs utilisation: their share of the peak. Recomputation counts as no work
                    ///< (Chowdhery et al., PaLM, 2022, appendix B)
 };
 /// Zero where the graph's FLOPs, or the devices' peak, are not known.
-Utilisation utilisation(const graph::OpGraph& graph, const cluster::Cluster& cluster,
-                        double samples_per_second);
+ModelUtilisation utilisation(const graph::OpGraph& graph, const cluster::Cluster& cluster,
+                             double samples_per_second);
 
 }  // namespace penstock::cost

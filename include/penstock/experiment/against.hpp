@@ -24,7 +24,7 @@ struct AgainstOptions {
 };
 
 /// Constants of a cluster that no data sheet states, one number each.
-enum class Constant : std::uint8_t {
+enum class ClusterConstant : std::uint8_t {
   host_launch,      ///< seconds that its hosts take to launch a kernel
   kernel_slowdown,  ///< factor on the kernel times of the costs (DeviceType)
   reserved_memory,  ///< GiB that its devices hold in addition to the plan (DeviceType::reserved)
@@ -35,7 +35,7 @@ enum class Constant : std::uint8_t {
 struct FittedConstant {
   /// Runs that it is fitted on and holds for: one publisher's software on that cluster.
   std::string cluster, set;
-  Constant what = Constant::kernel_slowdown;
+  ClusterConstant what = ClusterConstant::kernel_slowdown;
   double value = 0;
   std::size_t runs = 0;            ///< number of runs it is fitted on
   bool of_others = false;          ///< true: these runs are from other sets on the cluster
@@ -56,7 +56,7 @@ struct SetCoverage {
   std::array<double, cost::kOrigins> share{};
 };
 
-struct Against {
+struct PublishedComparison {
   /// Line of a run's row, and the reason why its measured time is probably in another unit: above the
   /// devices' peak, or a hundred times off the prediction.
   std::vector<std::pair<int, std::string>> doubts;
@@ -84,7 +84,7 @@ report::PublishedPrediction predicted(const report::PublishedRun& run, const clu
 
 /// Simulates every run that Penstock can express. `runs` must outlive the result. Throws BadInput for a
 /// cluster with too few devices, and if no run can be predicted; LimitHit when stopped.
-Against against(const std::vector<report::PublishedRun>& runs, const cost::CostModel& costs,
-                const AgainstOptions& options, core::StopToken stop);
+PublishedComparison against(const std::vector<report::PublishedRun>& runs, const cost::CostModel& costs,
+                            const AgainstOptions& options, core::StopToken stop);
 
 }  // namespace penstock::experiment

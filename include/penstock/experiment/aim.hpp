@@ -11,14 +11,14 @@
 
 namespace penstock::experiment {
 
-enum class Aim : std::uint8_t {
+enum class SearchAim : std::uint8_t {
   time,    ///< iteration time
   p95,     ///< 95th percentile of the iteration time under a perturbation, over seeds
   memory,  ///< memory of the fullest device, among plans not much slower than the fastest
   cost,    ///< dollars per sample; devices may stay unused
 };
-std::string_view name(Aim aim);
-Aim aim(std::string_view name);  ///< throws BadInput for an unknown name
+std::string_view name(SearchAim aim);
+SearchAim aim(std::string_view name);  ///< throws BadInput for an unknown name
 const std::vector<std::string_view>& aim_names();
 
 /// Defaults and limits: percent, and seeds of a perturbation.
@@ -26,15 +26,15 @@ inline constexpr double kUsuallySlower = 10, kMostSlower = 10'000;
 inline constexpr std::int64_t kUsualSeeds = 20, kMostSeeds = 10'000;
 
 struct AimSetting {
-  Aim aim = Aim::time;
-  std::optional<Seeds> seeds{};  ///< required for p95
+  SearchAim aim = SearchAim::time;
+  std::optional<PerturbedSeeds> seeds{};  ///< required for p95
   double slower =
       kUsuallySlower / 100;  ///< for memory: maximum additional time as a share of the fastest plan's
 };
 
 /// Result of a search for an objective.
-struct Reached {
-  Aim aim = Aim::time;
+struct AimResult {
+  SearchAim aim = SearchAim::time;
   double value = 0;     ///< seconds, bytes, or dollars per sample
   std::string words{};  ///< one line; empty for time, which every table shows
   double most_s = 0;    ///< for memory: maximum seconds of a plan
@@ -44,7 +44,7 @@ struct Reached {
 struct AimedPlan {
   cluster::Cluster cluster;
   CellOutcome outcome;
-  Reached reached;
+  AimResult reached;
 };
 
 /// Searches like `search`, for the objective:
@@ -60,7 +60,7 @@ AimedPlan search_for(const AimSetting& aim, const cost::Problem& problem, const 
 
 /// Throws BadInput if the planner cannot minimise memory, or if plans would be evaluated by the estimate for
 /// objectives that need a simulation (p95, memory).
-void check_aim(Aim aim, const planners::PlannerChoice& planner, bool by_estimate);
+void check_aim(SearchAim aim, const planners::PlannerChoice& planner, bool by_estimate);
 
 /// Device counts to try if devices may stay unused: all, then powers of two, descending.
 std::vector<int> device_counts(std::size_t devices);

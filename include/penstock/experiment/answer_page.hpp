@@ -14,7 +14,7 @@ report::Page plan_page(const cost::Problem& problem, const AimedPlan& found,
                        const std::string& assumed = "");
 
 /// Page of a comparison: rows, assumptions, and drawings of every plan as far as the page has room.
-report::Page comparison_page(const cost::Problem& problem, const Comparison& comparison,
+report::Page comparison_page(const cost::Problem& problem, const PlannerComparison& comparison,
                              const sim::SimulationOptions& simulation, const report::Provenance& provenance);
 
 }  // namespace penstock::experiment

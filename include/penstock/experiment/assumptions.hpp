@@ -11,7 +11,7 @@
 
 namespace penstock::experiment {
 
-struct Assumption {
+struct ProblemAssumption {
   std::string key;      ///< key in JSON, such as "precision"
   std::string words;    ///< value in words, such as "mixed_bf16" or "4096 tokens per sample"
   std::string option;   ///< option that changes it, such as "--precision"; "": none
@@ -20,7 +20,7 @@ struct Assumption {
 };
 
 /// Precision, optimizer, tokens per sample, mini-batch, reserved memory, runtime, costs, in this order.
-using Assumptions = std::vector<Assumption>;
+using Assumptions = std::vector<ProblemAssumption>;
 
 /// Returns a text such as "assumed: mixed_bf16 (--precision), adam (--optimizer); given: mini-batch 64".
 std::string in_words(const Assumptions& assumptions);

@@ -28,7 +28,7 @@ struct CellOutcome {
 };
 
 /// Iterations under a perturbation with the seeds `seed`, `seed` + 1, ...
-struct Seeds {
+struct PerturbedSeeds {
   std::shared_ptr<const sim::Perturbation> perturbation;  ///< for the problem's cluster
   std::uint64_t seed = 0;
   std::size_t count = 1;
@@ -46,7 +46,7 @@ struct SearchSetting {
   bool keep_trace = true;     ///< the outcome has a trace, and not only its summary
   std::size_t top = 1;        ///< number of plans in the outcome: the best, then the fastest of other kinds
   std::string runnable_by{};  ///< framework that must be able to run the plan; "": any plan
-  std::optional<Seeds> robust{};  ///< plans are evaluated by the 95th percentile of these iterations
+  std::optional<PerturbedSeeds> robust{};  ///< plans are evaluated by the 95th percentile of these iterations
 };
 
 /// Plans, evaluates, scores and simulates. Status "ok"; or "timed out: ...", "memory full: ..." or
@@ -61,7 +61,7 @@ CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchS
 CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                        core::StopToken stop);
 
-/// Runs one cell of the spec in memory; writes nothing. Like try_search. Throws Interrupted when stopped.
+/// Runs one cell of the spec in memory; writes nothing. Like try_search. Throws InterruptedError when stopped.
 /// With a memory limit it must be the only search of the process.
 CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop);
 
@@ -69,7 +69,7 @@ CellOutcome run_cell(const Spec& spec, const Cell& cell, const cost::CostModel& 
 using Known = std::function<std::optional<planners::SearchResult>(const planners::PlannerChoice&)>;
 
 /// Runs a cell of the spec; every failure becomes a row: "bad input: ...", "out of memory: ...", or
-/// "internal: ..." for an internal error. Throws only Interrupted.
+/// "internal: ..." for an internal error. Throws only InterruptedError.
 CellOutcome try_cell(const Spec& spec, const Cell& cell, const cost::CostModel& costs, core::StopToken stop,
                      const Known& known = {});
 
@@ -112,12 +112,12 @@ std::function<core::Seconds(const plan::Plan&, core::Seconds)> simulated_time_ag
 /// 1 unless the schedule is 1f1b, because the old values do not apply.
 void reschedule(plan::Plan& plan, const std::string& schedule);
 
-/// For lower bounds: throws Interrupted or SearchEnded when the user stops the work. Limits on time and
+/// For lower bounds: throws InterruptedError or SearchEnded when the user stops the work. Limits on time and
 /// memory apply only to the search.
 score::BoundCheck until_user_stops(core::StopToken stop);
 
 /// All-reduces that lower bounds may assume for this simulation.
-score::Reduction reduction(const sim::SimulationOptions& simulation);
+score::ReductionTiming reduction(const sim::SimulationOptions& simulation);
 
 /// The part of a row that is known before anything runs; without a problem, everything except the costs.
 report::CellResult describe(const Cell& cell);

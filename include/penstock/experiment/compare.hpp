@@ -23,14 +23,14 @@ struct CompareProgress {
   std::function<void(const report::CellResult&, std::size_t done, std::size_t all)> ends;
 };
 
-struct Comparison {
+struct PlannerComparison {
   std::vector<report::CellResult> rows;  ///< best plan first
   std::string heading;  ///< problem, lower bounds by what plans divide, and objective, in words
   bool interrupted = false;
-  Aim aim = Aim::time;
+  SearchAim aim = SearchAim::time;
   Assumptions assumptions{};
   /// [row] for objectives other than time; none without a plan.
-  std::vector<std::optional<Reached>> reached{};
+  std::vector<std::optional<AimResult>> reached{};
   std::map<std::string, plan::Plan> plans{};  ///< [planner of a row] plan, for planners that found one
 };
 
@@ -42,24 +42,25 @@ struct Comparison {
 /// by its memory. Plans slower than aim.slower above the fastest plan found come last; that limit comes from
 /// plans with a flush, unless none has one.
 /// Throws BadInput like check_aim, and if devices have no price or a perturbation is missing.
-Comparison compare(const cost::Problem& problem, Cell cell,
-                   const std::vector<planners::PlannerChoice>& planners, const SearchSetting& setting,
-                   core::StopToken stop, const CompareProgress& progress = {}, const AimSetting& aim = {});
+PlannerComparison compare(const cost::Problem& problem, Cell cell,
+                          const std::vector<planners::PlannerChoice>& planners, const SearchSetting& setting,
+                          core::StopToken stop, const CompareProgress& progress = {},
+                          const AimSetting& aim = {});
 
 /// True if a plan of little memory takes longer than allowed.
-bool too_slow(const report::CellResult& row, const Reached& reached);
+bool too_slow(const report::CellResult& row, const AimResult& reached);
 
 /// Heading and table, with a column of the aim (report::ranking). On a screen that limits columns, planners
 /// with the same plan share a row, which joins their names.
-std::string comparison_table(const Comparison& comparison, const report::Screen& screen = {});
+std::string comparison_table(const PlannerComparison& comparison, const report::ScreenLimits& screen = {});
 /// Heading and table, with a column for the objective (report::ranking).
-std::string comparison_csv(const Comparison& comparison);
+std::string comparison_csv(const PlannerComparison& comparison);
 /// JSON as for results; a row has "aim" as in plan_json, null without a plan.
-std::string comparison_json(const Comparison& comparison, const report::Provenance& provenance);
+std::string comparison_json(const PlannerComparison& comparison, const report::Provenance& provenance);
 /// Bar chart of what rows are ranked by (report::planner_chart_svg).
-std::string comparison_svg(const Comparison& comparison);
+std::string comparison_svg(const PlannerComparison& comparison);
 
 /// If no planner found a plan: exit code of the planner that came closest to one.
-core::ExitCode exit_code(const Comparison& comparison);
+core::ExitCode exit_code(const PlannerComparison& comparison);
 
 }  // namespace penstock::experiment

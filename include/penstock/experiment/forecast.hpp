@@ -9,7 +9,7 @@
 
 namespace penstock::experiment {
 
-struct Forecast {
+struct CellForecast {
   std::string cell;               ///< cell_name
   std::string status;             ///< status of the cached row; empty: there is none
   bool run = true;                ///< true: there is no cached row, or it is run again (lasting)
@@ -17,6 +17,6 @@ struct Forecast {
 };
 
 /// Forecast of each cell to be run, in the order of the file. Writes nothing.
-std::vector<Forecast> forecast(const Spec& spec, const RunOptions& options);
+std::vector<CellForecast> forecast(const Spec& spec, const RunOptions& options);
 
 }  // namespace penstock::experiment

@@ -53,7 +53,7 @@ using FitCosts = std::function<std::shared_ptr<const cost::CostModel>(const clus
 /// only kernel_slowdown; constants that no run determines stay as the cluster states. `file` is the table
 /// that names the plans, which are found from its folder. `progress` receives the share that is done. Throws
 /// BadInput naming file, line and column for a missing plan, and for plans of several clusters; an
-/// invalid-plan error; LimitHit or Interrupted when stopped.
+/// invalid-plan error; LimitHit or InterruptedError when stopped.
 FittedCluster fit_cluster(const std::vector<MeasuredRun>& runs, const std::string& file,
                           const FitCosts& costs, core::StopToken stop,
                           const std::function<void(double)>& progress = {});

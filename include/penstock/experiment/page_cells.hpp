@@ -19,7 +19,7 @@ inline constexpr const char* kNoRoom =
     "`penstock simulate` draws any plan with --svg.";
 
 /// Simulates the plan for a page. Has no data, and the reason as its note, if that is impossible; has data
-/// and a note if the time differs from the row. Throws Interrupted.
+/// and a note if the time differs from the row. Throws InterruptedError.
 report::PageCell page_cell(const cost::Problem& problem, plan::Plan plan,
                            const sim::SimulationOptions& simulation, const report::CellResult& row);
 
@@ -30,7 +30,7 @@ report::PageCell page_cell(const cost::Problem& problem, plan::Plan plan,
 ///
 /// Returns one cell per row. It has no data, and the reason as its note, if there is no plan, the plan cannot
 /// be simulated, or the page is full. It has data and a note if the time differs from the row. It has neither
-/// if the folder has no plans. Parallel. Throws Interrupted when stopped.
+/// if the folder has no plans. Parallel. Throws InterruptedError when stopped.
 std::vector<report::PageCell> page_cells(const std::string& folder,
                                          const std::vector<report::CellResult>& rows, core::StopToken stop);
 

@@ -36,7 +36,7 @@ ParetoPlans pareto_search(const cost::Problem& problem, const Cell& cell, Search
 std::size_t most_pareto_plans(std::size_t devices);
 
 /// Table of the front's plans, numbered from 1.
-std::string pareto_table(const ParetoPlans& found, const report::Screen& screen = {});
+std::string pareto_table(const ParetoPlans& found, const report::ScreenLimits& screen = {});
 /// Picture of all plans found (report::pareto_svg), with the same numbers.
 std::string pareto_picture(const ParetoPlans& found);
 

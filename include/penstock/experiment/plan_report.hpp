@@ -21,14 +21,14 @@ struct AppliedPerturbation {
   std::string file;
   std::string what;  ///< description in words
   std::uint64_t seed = 0;
-  core::Seconds perfect;                ///< iteration time without it
-  std::optional<sim::Filling> filling;  ///< fill of the first mini-batch, if it has lengths
+  core::Seconds perfect;                      ///< iteration time without it
+  std::optional<sim::SampleContent> filling;  ///< fill of the first mini-batch, if it has lengths
 };
 using MaybePerturbed = std::optional<AppliedPerturbation>;
 
 /// Explanation of an iteration's time.
 struct ExplainedRun {
-  sim::Explanation explanation;
+  sim::TimeExplanation explanation;
   sim::Waterfall waterfall;
   std::size_t entries = 20;  ///< maximum lines of the path
 };
@@ -44,10 +44,10 @@ std::optional<core::Seconds> free_order_time(const cost::Problem& problem,
                                              const sim::SimulationOptions& options);
 
 /// Optional parts of a report beside the plan.
-struct Beside {
+struct ReportExtras {
   MaybePerturbed perturbed{};
   std::optional<ExplainedRun> explained{};
-  std::optional<Reached> reached{};  ///< result of a search for an objective
+  std::optional<AimResult> reached{};  ///< result of a search for an objective
   std::vector<WhatIfRow> what_if{};
   std::optional<std::vector<sim::RankTraffic>> traffic{};
   std::optional<core::Seconds> free_order{};  ///< iteration time if messages need not keep an order
@@ -58,18 +58,18 @@ struct Beside {
 /// One line per stage (operators, devices with tensor-parallel groups separated, micro-batch, in flight,
 /// time, memory by kind), then totals. `simulation`: options of the outcome's simulation.
 std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
-                       const sim::SimulationOptions& simulation, const Beside& beside = {},
-                       const report::Screen& screen = {});
+                       const sim::SimulationOptions& simulation, const ReportExtras& beside = {},
+                       const report::ScreenLimits& screen = {});
 
 /// JSON with the same content, and each device's peak with its time.
 std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
-                      const sim::SimulationOptions& simulation, const Beside& beside = {});
+                      const sim::SimulationOptions& simulation, const ReportExtras& beside = {});
 
 /// The object explain.waterfall of plan_json.
 std::string to_json(const sim::Waterfall& waterfall);
 
 /// Returns a text such as "lengths: 512 sequences, 300000 tokens, padding 12.5 %".
-std::string in_words(const sim::Filling& filling);
+std::string in_words(const sim::SampleContent& filling);
 
 /// Timeline of an outcome that has a trace, with the problem as its heading.
 std::string timeline_svg(const CellOutcome& outcome);

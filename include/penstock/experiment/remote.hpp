@@ -37,7 +37,7 @@ struct RemoteEntry {
   std::exception_ptr error{};  ///< CellOutcome::error
 };
 /// Runs the cell with the answers of its planners so far. The result is equal with and without them, except
-/// for times. Reads only program and provenance from the options. Throws Interrupted; BadInput if this
+/// for times. Reads only program and provenance from the options. Throws InterruptedError; BadInput if this
 /// process has another build than the leader or reads other inputs, so that results are never mixed.
 RemoteEntry run_remote(const Spec& spec, const RemoteCell& cell, const Answers& answers,
                        const RunOptions& options, core::StopToken stop);

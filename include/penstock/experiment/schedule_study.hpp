@@ -40,11 +40,11 @@ ScheduleStudy parse_schedule_study(const std::string& text, const std::string& p
 /// rank), bubble (its idle share), bubble_s. Then peak_live (full-stage activations of the fullest rank),
 /// weight_versions (maximum on a rank) and status: "ok", or the reason why the family does not support the
 /// cell.
-report::Rows run_cells(const ScheduleStudy& study);
+report::TextRows run_cells(const ScheduleStudy& study);
 
 /// Runs all cells and writes results.csv, results.json, provenance.json, table.txt, claims.csv and
 /// claims.json into the folder. Returns the tables for a screen.
 std::string run(const ScheduleStudy& study, const std::string& folder, const report::Provenance& provenance,
-                const report::Screen& screen = {});
+                const report::ScreenLimits& screen = {});
 
 }  // namespace penstock::experiment

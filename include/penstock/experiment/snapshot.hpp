@@ -24,17 +24,17 @@ std::shared_ptr<const cost::CostModel> parse_costs(const std::string& text, cons
 /// Inputs of the cells of one experiment. Each file is read once; later calls return the same content, even
 /// if the file has changed. So every cell runs on the bytes of which its digest was taken. Thread-safe;
 /// references are valid as long as this object. Every member throws BadInput.
-class Snapshot {
+class InputSnapshot {
  public:
   /// Path to text, for files already read.
   using Texts = std::map<std::string, std::string>;
 
-  Snapshot();
+  InputSnapshot();
   /// Uses files that another snapshot has read, on any machine; other files are read here.
-  explicit Snapshot(const Texts& texts);
-  ~Snapshot();
-  Snapshot(const Snapshot&) = delete;
-  Snapshot& operator=(const Snapshot&) = delete;
+  explicit InputSnapshot(const Texts& texts);
+  ~InputSnapshot();
+  InputSnapshot(const InputSnapshot&) = delete;
+  InputSnapshot& operator=(const InputSnapshot&) = delete;
 
   /// All files read so far.
   Texts texts() const;

@@ -23,7 +23,7 @@ inline constexpr std::size_t kMostCells = 100'000;
 inline constexpr std::int64_t kMostCopies = 1000;
 
 /// Search options, as in planners::SearchOptions.
-struct Search {
+struct CellSearch {
   bool per_stage_micro_batch = false;
   bool any_degree = false;
   int k = 1;
@@ -36,7 +36,7 @@ struct Cell {
   planners::PlannerChoice planner;
   plan::Training training;
   std::optional<std::int64_t> micro_batch;  ///< fixed, per replica; default: the planner tries all sizes
-  Search search{};
+  CellSearch search{};
   std::optional<std::int64_t> pipeline_micro_batch{};  ///< fixed instead, as in planners::SearchOptions
   std::string runnable_by{};                  ///< framework that must be able to run the plan; "": any plan
   std::string schedule{};                     ///< order in which the plan runs, instead of the planner's
@@ -62,7 +62,7 @@ struct Spec {
   std::string baseline;     ///< planner that ratios divide by, as planners::written; empty: no ratios
   std::vector<Cell> cells;  ///< sorted as in the file: model, devices, mini-batch, further axes, planner
   std::vector<report::Claim> claims;
-  std::shared_ptr<const Snapshot> inputs = std::make_shared<Snapshot>();  ///< inputs of the cells
+  std::shared_ptr<const InputSnapshot> inputs = std::make_shared<InputSnapshot>();  ///< inputs of the cells
 };
 
 /// "KEY=VALUE": a dotted path into the file (core::Yaml::set), and its new value.
@@ -74,9 +74,9 @@ using Overrides = std::vector<std::string>;
 Spec load_spec(const std::string& path, const Overrides& overrides = {});
 /// Parses a spec from text; `path` names it in messages, and files in it are relative to that path's folder.
 Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides = {});
-/// Parses a text with files that another process has read (Snapshot::texts).
+/// Parses a text with files that another process has read (InputSnapshot::texts).
 Spec parse_spec(const std::string& text, const std::string& path, const Overrides& overrides,
-                const Snapshot::Texts& files);
+                const InputSnapshot::Texts& files);
 
 /// Name of a cell's files, such as "mmt-summit-8-graphpipe-128". Includes planner options, model parameters
 /// and the setting. Long names end in a digest of these instead: at most 200 bytes.

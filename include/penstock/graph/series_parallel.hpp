@@ -13,18 +13,18 @@ namespace penstock::graph {
 /// An n-ary tree over the vertices. `series`: every vertex of a child precedes all of the next child.
 /// `parallel`: no order between children.
 struct SpTree {
-  enum class Kind : std::uint8_t { leaf, series, parallel };
-  struct Node {
-    Kind kind = Kind::leaf;
+  enum class NodeKind : std::uint8_t { leaf, series, parallel };
+  struct TreeNode {
+    NodeKind kind = NodeKind::leaf;
     Vertex vertex = -1;   ///< of a leaf
     int first_child = 0;  ///< index into `children`
     int child_count = 0;  ///< 0 for a leaf, else at least 2
   };
-  std::vector<Node> nodes;    ///< parents come before their children
-  std::vector<int> children;  ///< node numbers, the children of one node side by side
+  std::vector<TreeNode> nodes;  ///< parents come before their children
+  std::vector<int> children;    ///< node numbers, the children of one node side by side
   int root = 0;
 
-  const Node& node(int i) const { return nodes[static_cast<std::size_t>(i)]; }
+  const TreeNode& node(int i) const { return nodes[static_cast<std::size_t>(i)]; }
   std::span<const int> children_of(int i) const {
     return {children.data() + node(i).first_child, static_cast<std::size_t>(node(i).child_count)};
   }

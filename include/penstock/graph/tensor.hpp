@@ -9,7 +9,7 @@
 
 namespace penstock::graph {
 
-enum class Role : std::uint8_t {
+enum class AxisRole : std::uint8_t {
   rows,      ///< tokens of a sequence, pixels of an image in one line
   features,  ///< what a row consists of: hidden width, channels
   height,
@@ -17,12 +17,12 @@ enum class Role : std::uint8_t {
   matrices,  ///< of a batched product
   elements,  ///< in one line, whatever they mean
 };
-std::string_view name(Role role);
+std::string_view name(AxisRole role);
 
-struct Axis {
-  Role role = Role::elements;
+struct TensorAxis {
+  AxisRole role = AxisRole::elements;
   std::int64_t extent = 0;
-  friend bool operator==(const Axis&, const Axis&) = default;
+  friend bool operator==(const TensorAxis&, const TensorAxis&) = default;
 };
 
 /// `number` is what the model computes in, OpGraph::element_bytes() each. `index` points at a row of a table,
@@ -31,7 +31,7 @@ enum class DType : std::uint8_t { number, index, byte };
 
 /// A tensor's axes from the slowest to the fastest in memory; channels of images are last.
 struct Tensor {
-  std::vector<Axis> axes;
+  std::vector<TensorAxis> axes;
   DType dtype = DType::number;
 
   std::int64_t count() const;  ///< of its elements, per sample

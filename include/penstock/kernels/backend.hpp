@@ -70,7 +70,7 @@ struct Slot {
 };
 
 /// All operands of a kernel. A gradient has the slot of its tensor; int64 inputs have none.
-struct Slots {
+struct KernelSlots {
   std::vector<Slot> inputs;
   std::vector<Slot> parameters;  ///< for tied operators, too: the caller passes the table
   Slot output;
@@ -97,7 +97,7 @@ struct Operands {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  virtual const Slots& slots() const = 0;
+  virtual const KernelSlots& slots() const = 0;
   virtual bool has(graph::Pass pass) const = 0;  ///< false: no parameters, or no differentiable input
   /// Precondition: operands match the slots, and the kernel has the pass (checked, an internal error). Writes
   /// every element of its results, whatever they held before, except for Slot::added. Equal operands give
@@ -108,9 +108,9 @@ class Kernel {
 };
 
 /// One optimizer step for a tensor of parameters.
-class Update {
+class OptimizerStep {
  public:
-  virtual ~Update() = default;
+  virtual ~OptimizerStep() = default;
   /// "moment" and "variance" as the rule needs, and "master" if parameters are not stored in fp32; all fp32.
   virtual const std::vector<Slot>& state() const = 0;
   /// Updates `parameters` from `before`, which may be the same buffer. `state` starts as zeros, "master" as
@@ -158,8 +158,8 @@ class Backend {
   /// given. Throws BadInput if the device has no such kernel.
   virtual std::unique_ptr<Kernel> make_attention_core(const graph::Operator& op, std::int64_t samples,
                                                       Precision precision);
-  virtual std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
-                                              Precision precision) = 0;
+  virtual std::unique_ptr<OptimizerStep> make_update(const UpdateRule& rule, std::int64_t count,
+                                                     Precision precision) = 0;
 
   /// Collectives of the vendor's library among `ranks`, which include this backend. Null if the library has
   /// none for these. Throws core::Error if the library fails. Ranks of other processes are null. All their

@@ -39,8 +39,8 @@ class GraphRun {
   static core::Bytes bytes(const graph::OpGraph& graph, std::int64_t samples);
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct ActionParts;
+  std::unique_ptr<ActionParts> parts_;
 };
 
 }  // namespace penstock::kernels

@@ -12,8 +12,8 @@ namespace penstock::kernels {
 ///             w -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
 /// Adam: Kingma, Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, algorithm 1.
 struct UpdateRule {
-  enum class Kind : std::uint8_t { sgd, momentum, adam };
-  Kind kind = Kind::sgd;
+  enum class RuleKind : std::uint8_t { sgd, momentum, adam };
+  RuleKind kind = RuleKind::sgd;
   float rate = 0.001f;
   float momentum = 0.9f;
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;

@@ -36,7 +36,8 @@ ContextTensors context_tensors(const graph::Operator& op, int element_bytes);
 /// (Transformer Engine). Ulysses: an all-to-all exchanges tokens for heads of queries, keys and values,
 /// another returns the output, and gradients take the same way back. Ring: no collectives, because its hops
 /// overlap with attention.
-Collectives context_collectives(core::OpId op, const ContextTensors& tensors, plan::ContextExchange exchange);
+GroupCollectives context_collectives(core::OpId op, const ContextTensors& tensors,
+                                     plan::ContextExchange exchange);
 
 /// Violations in words, one per operator. The operator has no tokens that the groups of its stage divide, or
 /// is a batch norm, whose statistics need all tokens. Or Ulysses' groups do not divide its heads.

@@ -35,8 +35,8 @@ core::Bytes copied_rows(const graph::Operator& op, int element_bytes);
 /// sends the rows of its own tokens (sends_own_tokens). Where tensor parallelism divides experts, the group then gathers the rows
 /// that its members received, and reduce-scatters the results (Megatron-LM's all-to-all dispatcher).
 /// Otherwise every member exchanges all rows, because its part of every expert needs all of them.
-Collectives expert_collectives(core::OpId op, core::Bytes rows, const plan::Stage& stage, plan::Partition how,
-                               bool backward);
+GroupCollectives expert_collectives(core::OpId op, core::Bytes rows, const plan::Stage& stage,
+                                    plan::Partition how, bool backward);
 
 /// Violations in words, one per operator: the stage's groups do not divide its experts.
 std::vector<std::string> expert_violations(const graph::OpGraph& graph, const plan::Plan& plan);

@@ -9,7 +9,7 @@
 
 namespace penstock::layout {
 
-enum class Among : std::uint8_t {
+enum class GroupScope : std::uint8_t {
   tensor,          ///< devices that compute each operator of a group together
   context,         ///< devices that hold different tokens of one replica's samples
   experts,         ///< devices that together hold all experts
@@ -19,17 +19,17 @@ enum class Among : std::uint8_t {
 
 /// True if the group exchanges weights and gradients (once for all samples); false for activations (per
 /// sample).
-constexpr bool exchanges_weights(Among among) {
-  return among == Among::sharers || among == Among::expert_sharers;
+constexpr bool exchanges_weights(GroupScope among) {
+  return among == GroupScope::sharers || among == GroupScope::expert_sharers;
 }
 
-inline constexpr std::array kAmong = {Among::tensor, Among::context, Among::experts, Among::sharers,
-                                      Among::expert_sharers};
+inline constexpr std::array kAmong = {GroupScope::tensor, GroupScope::context, GroupScope::experts,
+                                      GroupScope::sharers, GroupScope::expert_sharers};
 
 /// True if devices of the stage wait for each other in such a group within passes.
-bool meet(const plan::Stage& stage, Among among);
+bool meet(const plan::Stage& stage, GroupScope among);
 
 /// All groups of this kind in a stage, each in the order of its members.
-std::vector<std::vector<core::DeviceId>> groups(const plan::Stage& stage, Among among);
+std::vector<std::vector<core::DeviceId>> groups(const plan::Stage& stage, GroupScope among);
 
 }  // namespace penstock::layout

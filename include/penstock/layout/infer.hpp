@@ -9,7 +9,7 @@
 namespace penstock::layout {
 
 /// A tensor in another placement than its stage keeps it in, for the operators that read it so.
-struct Copy {
+struct TensorCopy {
   core::OpId tensor;
   Placement placement;
   std::vector<core::OpId> readers;  ///< ascending
@@ -18,7 +18,7 @@ struct Copy {
 /// Placements of a stage's tensors, by position in Stage::operators.
 struct StageLayout {
   std::vector<plan::Partition> partition;
-  Collectives collectives;
+  GroupCollectives collectives;
   /// By operator: inputs whose gradient is complete after this operator's backward pass. Every device has
   /// partial sums of a gradient, and the group adds them up once. Backward passes run in reverse order, so
   /// the first reader adds the last term.
@@ -30,10 +30,10 @@ struct StageLayout {
   /// Differs from PyTorch: a reader whose backward pass does not need its input keeps a copy too, here and in
   /// a replay. A table divided by rows reads all ids. With sequence parallelism, tensors gathered by tokens
   /// are no copies.
-  std::vector<Copy> copies;
+  std::vector<TensorCopy> copies;
   /// Tensors of the stage divided by tokens, which products gather whole and need whole for the gradient of
-  /// their weights: one each, ascending. A framework gathers them again or saves them (cluster::Runtime).
-  std::vector<Copy> gathered;
+  /// their weights: one each, ascending. A framework gathers them again or saves them (cluster::FrameworkRuntime).
+  std::vector<TensorCopy> gathered;
 };
 
 /// True if devices keep their own tokens before and after a mixture that their group divides by columns.
@@ -41,7 +41,7 @@ struct StageLayout {
 bool sends_own_tokens(const plan::Stage& stage, plan::Partition how);
 
 /// Rule of an operator in a stage: rule(op, how), except for mixtures that keep tokens apart.
-Rule stage_rule(const graph::Operator& op, plan::Partition how, const plan::Stage& stage);
+PlacementRule stage_rule(const graph::Operator& op, plan::Partition how, const plan::Stage& stage);
 
 /// Infers the layout of a stage. Without a choice in the plan, Megatron-LM's rule applies (Shoeybi et al.,
 /// 2019, section 3). A matrix is divided by columns if its input is replicated, by rows if it is sharded;

@@ -12,7 +12,7 @@ namespace penstock::layout {
 /// Axis along which a matrix [out, in] or a table [rows, width] is sharded.
 enum class WeightAxis : std::uint8_t { first, last };
 
-struct Rule {
+struct PlacementRule {
   Placement reads = Placement::replicate;  ///< of every input
   Placement makes = Placement::replicate;  ///< of the output, after partial sums are added
   bool partial_output = false;             ///< every device makes a term of the output
@@ -27,6 +27,6 @@ struct Rule {
 /// name is treated as a matrix if it has weights. Differs: a table divided by rows reads all ids, whose few
 /// bytes count as sharded. A norm of a tensor sharded by features exchanges its statistics at no cost.
 /// Batches with fewer samples than devices are rounded up.
-Rule rule(const graph::Operator& op, plan::Partition how);
+PlacementRule rule(const graph::Operator& op, plan::Partition how);
 
 }  // namespace penstock::layout

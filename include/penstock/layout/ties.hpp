@@ -9,14 +9,14 @@
 namespace penstock::layout {
 
 /// Part of an operator's parameters and gradients that a device of a group holds.
-struct Holding {
+struct ParameterShard {
   std::optional<WeightAxis> axis;  ///< axis of the shard; none: all parameters
   /// Placement of the gradient's terms. Replicated: each device has the whole gradient. Sharded: it has the
   /// gradient of its own samples or tokens, which must be summed.
   Placement terms = Placement::replicate;
-  friend bool operator==(const Holding&, const Holding&) = default;
+  friend bool operator==(const ParameterShard&, const ParameterShard&) = default;
 };
-Holding holding(const graph::Operator& op, plan::Partition how);
+ParameterShard holding(const graph::Operator& op, plan::Partition how);
 
 /// Violations in words, for operators of one stage, or of stages that share devices, that use the same
 /// parameters. They must be sharded along the same axis, because a device holds one shard. Their gradients

@@ -36,11 +36,11 @@ std::string_view name(ContextExchange exchange);
 ContextExchange context_exchange(std::string_view name);  ///< throws BadInput for an unknown name
 
 /// Place of a part among the parts of a colocated stage (plan/colocated.hpp).
-struct Part {
+struct StagePart {
   std::int64_t before = 0;  ///< replicas of the parts before it
   std::int64_t of = 0;      ///< replicas of all parts; 0: the stage is not colocated
   explicit operator bool() const { return of > 0; }
-  friend bool operator==(const Part&, const Part&) = default;
+  friend bool operator==(const StagePart&, const StagePart&) = default;
 };
 
 /// A pipeline stage. GraphPipe (Jeon et al., ASPLOS 2025, section 3) writes it as S_i = (G_i, b_i, D_i,
@@ -91,7 +91,7 @@ struct Stage {
   double imbalance = 1;
   /// For a colocated stage: position of this part. The replicas of all parts share every micro-batch;
   /// `devices` holds only those of this part.
-  Part part{};
+  StagePart part{};
 
   std::int64_t replicas() const { return static_cast<std::int64_t>(devices.size()) / replica_size(); }
   /// Replicas that share a micro-batch: those of this stage, and of the other parts of a colocated stage.

@@ -20,28 +20,28 @@ namespace penstock::plan {
 /// MLSys 2023, section 5. If a schedule splits backward passes, a stage holds everything recomputed until its
 /// weight gradients are done. A core is held until its input gradient is done, because it has no weights.
 struct Recomputation {
-  enum class Of : std::uint8_t {
+  enum class SegmentScope : std::uint8_t {
     nothing,
     stage,   ///< the whole stage is one segment (GPipe, torchgpipe, PipeDream-2BW)
     layers,  ///< each layer is a segment (Megatron-LM, DeepSpeed, PyTorch's checkpoint around every block)
     core,    ///< each core of attention is a segment (graph/attention_core.hpp; Megatron-LM's "selective")
   };
-  Of of = Of::nothing;
+  SegmentScope of = SegmentScope::nothing;
   /// True: recompute a stage as soon as the device is free, ahead of the gradient (torchgpipe). False:
   /// recompute when the gradient has arrived, inside the backward pass (Megatron-LM, DeepSpeed, PyTorch).
   bool early = false;
   /// Number of the stage's first layers that are recomputed (Megatron-LM's "block" method); 0: all.
   std::int64_t first = 0;
 
-  explicit operator bool() const { return of != Of::nothing; }
+  explicit operator bool() const { return of != SegmentScope::nothing; }
   /// True if weight gradients read recomputed tensors.
-  bool outlasts_input_gradient() const { return of != Of::core; }
+  bool outlasts_input_gradient() const { return of != SegmentScope::core; }
   friend bool operator==(const Recomputation&, const Recomputation&) = default;
 };
-inline constexpr Recomputation kRecomputeStage{Recomputation::Of::stage};
-inline constexpr Recomputation kRecomputeEarly{Recomputation::Of::stage, true};
-inline constexpr Recomputation kRecomputeLayers{Recomputation::Of::layers};
-inline constexpr Recomputation kRecomputeCore{Recomputation::Of::core};
+inline constexpr Recomputation kRecomputeStage{Recomputation::SegmentScope::stage};
+inline constexpr Recomputation kRecomputeEarly{Recomputation::SegmentScope::stage, true};
+inline constexpr Recomputation kRecomputeLayers{Recomputation::SegmentScope::layers};
+inline constexpr Recomputation kRecomputeCore{Recomputation::SegmentScope::core};
 
 inline constexpr std::int64_t kMostRecomputedLayers = std::int64_t{1} << 20;
 

@@ -12,7 +12,7 @@ namespace penstock::plan {
 
 /// Stage `to` waits for stage `from` and receives `bytes` per sample from it. Distinct tensors count once;
 /// zero for an order imposed only by Stage::after. The backward pass sends as much in the other direction.
-struct Boundary {
+struct StageBoundary {
   core::StageId from;
   core::StageId to;
   core::Bytes bytes;
@@ -26,7 +26,7 @@ class StageGraph {
   StageGraph(const graph::OpGraph& graph, const Plan& plan);
 
   std::size_t size() const { return outgoing_.size(); }
-  const std::vector<Boundary>& boundaries() const { return boundaries_; }  ///< sorted by (from, to)
+  const std::vector<StageBoundary>& boundaries() const { return boundaries_; }  ///< sorted by (from, to)
   /// Indices into boundaries().
   const std::vector<std::size_t>& outgoing(core::StageId id) const { return outgoing_[id.index()]; }
   const std::vector<std::size_t>& incoming(core::StageId id) const { return incoming_[id.index()]; }
@@ -41,7 +41,7 @@ class StageGraph {
 
  private:
   std::vector<std::vector<core::StageId>> stages_of_;
-  std::vector<Boundary> boundaries_;
+  std::vector<StageBoundary> boundaries_;
   std::vector<std::vector<std::size_t>> outgoing_;
   std::vector<std::vector<std::size_t>> incoming_;
 };

@@ -11,34 +11,34 @@
 namespace penstock::plan {
 
 /// Minimum and maximum of a value over stages.
-struct Extent {
+struct ValueRange {
   std::int64_t least = 0, most = 0;
-  friend bool operator==(const Extent&, const Extent&) = default;
+  friend bool operator==(const ValueRange&, const ValueRange&) = default;
 };
-std::string text(const Extent& extent);  ///< "2", or "1-4"
+std::string text(const ValueRange& extent);  ///< "2", or "1-4"
 /// Parses the result of text(); nothing for other texts.
-std::optional<Extent> parse_extent(std::string_view text);
+std::optional<ValueRange> parse_extent(std::string_view text);
 
 struct Strategy {
   std::int64_t stages = 0;
-  std::int64_t depth = 0;                          ///< stages on the longest path
-  std::int64_t pipeline_parallel = 0;              ///< device sets; fewer than stages if one set runs several
-  Extent data_parallel;                            ///< replicas per stage
-  std::array<Extent, kStatedDims.size()> divided;  ///< degrees of the dimensions of kStatedDims
-  bool sequence_parallel = false;                  ///< true if any stage has it
-  Extent expert_parallel;                          ///< devices that divide the experts of a mixture
-  bool whole_experts = false;                      ///< true if any stage has it
-  Extent zero;                                     ///< ZeRO stage
-  Extent zero_over;              ///< devices per ZeRO sharding group; 0: all with equal weights
-  Extent micro_batch;            ///< samples per replica, of the fullest replica
-  Extent k;                      ///< of the kFkB schedule
+  std::int64_t depth = 0;              ///< stages on the longest path
+  std::int64_t pipeline_parallel = 0;  ///< device sets; fewer than stages if one set runs several
+  ValueRange data_parallel;            ///< replicas per stage
+  std::array<ValueRange, kStatedDims.size()> divided;  ///< degrees of the dimensions of kStatedDims
+  bool sequence_parallel = false;                      ///< true if any stage has it
+  ValueRange expert_parallel;                          ///< devices that divide the experts of a mixture
+  bool whole_experts = false;                          ///< true if any stage has it
+  ValueRange zero;                                     ///< ZeRO stage
+  ValueRange zero_over;          ///< devices per ZeRO sharding group; 0: all with equal weights
+  ValueRange micro_batch;        ///< samples per replica, of the fullest replica
+  ValueRange k;                  ///< of the kFkB schedule
   std::int64_t recomputing = 0;  ///< stages that recompute
   std::string recomputed;        ///< "layers", "4 layers"; empty: whole stages, or different per stage
   std::string schedule;
 };
 
 /// Devices per tensor-parallel group.
-Extent tensor_parallel(const Strategy& strategy);
+ValueRange tensor_parallel(const Strategy& strategy);
 
 /// Name of the schedule in the field's notation: "1F1B"; with runs of k "2F2B"; any other name unchanged.
 std::string schedule_words(const Strategy& strategy);

@@ -92,7 +92,7 @@ struct SearchResult {
 };
 
 /// A search. Throws Infeasible naming the obstacle if no plan fits, BadInput if the options contradict the
-/// problem, Interrupted when stopped. At a limit of the token it returns the best plan so far, marked
+/// problem, InterruptedError when stopped. At a limit of the token it returns the best plan so far, marked
 /// incomplete, or throws LimitHit if there is none. Complete results do not depend on the number of threads.
 /// Sets stages, schedule and training; the caller sets the names of model and cluster.
 using PlannerFunction =

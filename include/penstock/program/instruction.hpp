@@ -21,7 +21,7 @@ struct Instruction {
   /// (LoweringOptions::pieces).
   std::int16_t piece = -1;
   core::StageId stage{};          ///< invalid for a barrier
-  std::int32_t micro_batch = -1;  ///< micro-batch of a pass, as counted by the row (Share::in_row)
+  std::int32_t micro_batch = -1;  ///< micro-batch of a pass, as counted by the row (ReplicaShare::in_row)
   /// Bucket of a reduction; of a pass that makes only this bucket, the last of a mini-batch.
   std::int32_t bucket = -1;
   std::int32_t shared = -1;  ///< for a reduction among stages: index into Program::shared

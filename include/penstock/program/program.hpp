@@ -13,9 +13,9 @@
 
 namespace penstock::program {
 
-struct Stage {
+struct StageProgram {
   std::size_t rank;  ///< rank whose row has the passes of the stage
-  Sharing sharing;
+  SampleSharing sharing;
   StageIndex index;
 
   /// Samples of all its micro-batches.
@@ -24,15 +24,15 @@ struct Stage {
   std::int64_t shares() const { return static_cast<std::int64_t>(index.forward.size()) * sharing.replicas; }
 };
 
-struct Rank {
+struct RankProgram {
   Row row;  ///< executed by all its devices
   /// Positions of instructions other than passes: reductions, STEPs and barriers.
   std::vector<std::int32_t> updates;
 };
 
 struct Program {
-  std::vector<Rank> ranks;
-  std::vector<Stage> stages;
+  std::vector<RankProgram> ranks;
+  std::vector<StageProgram> stages;
   std::vector<plan::SharedParameters> shared;  ///< parameters shared among stages
 };
 
@@ -70,6 +70,6 @@ struct GradientSum {
 };
 /// Reductions in the order of the row. A STEP waits for one reduction per bucket of its stage: the earliest
 /// that no earlier STEP waits for, because another update may already be under way.
-std::vector<GradientSum> gradient_sums(const Rank& rank);
+std::vector<GradientSum> gradient_sums(const RankProgram& rank);
 
 }  // namespace penstock::program

@@ -9,16 +9,16 @@ namespace penstock::program {
 
 /// Positions of the first and the last instruction of one pass. They differ if the pass is cut at buckets or
 /// collectives, or runs as one with another pass.
-struct Stretch {
+struct PassStretch {
   std::int32_t first = -1, last = -1;
 };
 
-/// Positions by micro-batch, as counted by the row (Share::in_row).
+/// Positions by micro-batch, as counted by the row (ReplicaShare::in_row).
 struct StageIndex {
-  std::vector<Stretch> forward;
+  std::vector<PassStretch> forward;
   /// Instructions that make the gradients for the stages before, beginning with the one that waits for the
   /// gradients of the stages behind. Includes recomputation if it waits for them too.
-  std::vector<Stretch> backward;
+  std::vector<PassStretch> backward;
   std::vector<std::int32_t> recompute;  ///< first instruction of the recomputation; empty if there is none
   std::vector<std::int32_t> release;    ///< instruction after which nothing of the micro-batch is held
   /// Instruction that frees the buffer into which a forward, or backward, receives; -1: free from the start.

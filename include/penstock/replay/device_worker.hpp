@@ -19,7 +19,7 @@ class DeviceWorker : public Worker {
 
   /// `run` in two steps. put: puts all of the instruction on the stream. settle: waits for all work there and
   /// elsewhere. Losses must not be requested.
-  virtual void put(const Instruction& instruction) = 0;
+  virtual void put(const DeviceInstruction& instruction) = 0;
   virtual void settle() = 0;
   virtual kernels::Stream& stream() = 0;
 };

@@ -12,10 +12,10 @@ namespace penstock::replay {
 
 /// The other devices of the group. All devices share in the same order, each from the thread that runs its
 /// instructions.
-class Peers {
+class GroupPeers {
  public:
   using Shared = std::vector<std::span<const std::byte>>;
-  virtual ~Peers() = default;
+  virtual ~GroupPeers() = default;
   /// Shares data with the group. Returns once every member has shared its data and used that of the others;
   /// no member changes its data meanwhile. Calls `use` once, with the data of each device in the order of the
   /// group. In the time of the replay it takes `time` from the arrival of the last member. Throws if another

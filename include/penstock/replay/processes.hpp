@@ -9,15 +9,15 @@ namespace penstock::replay {
 
 /// Processes that an MPI launcher has started. A process creates one object of this class, once; only the
 /// thread that creates it may call MPI during its lifetime.
-class Processes {
+class MpiProcesses {
  public:
   /// Throws BadInput if this build has no MPI, or if MPI reports another number of processes: then the
   /// launcher belongs to another MPI.
-  Processes(int expected, std::size_t devices);
+  MpiProcesses(int expected, std::size_t devices);
   /// Waits for all processes, for a minute at most; does not wait after a failure.
-  ~Processes();
-  Processes(const Processes&) = delete;
-  Processes& operator=(const Processes&) = delete;
+  ~MpiProcesses();
+  MpiProcesses(const MpiProcesses&) = delete;
+  MpiProcesses& operator=(const MpiProcesses&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }

@@ -12,20 +12,20 @@
 
 namespace penstock::replay {
 
-using program::Samples;
+using program::SampleRange;
 
 using MessageId = std::int32_t;
 
 /// Samples that one stage sends to another: the tensors that cross the boundary or, in the other direction,
 /// their gradients. Messages between stages on one device move no data. Messages of tensor-parallel groups
 /// travel in parts, as in the simulator.
-struct Message {
+struct DeviceMessage {
   bool gradient = false;
   core::StageId from, to;  ///< sending and receiving
   core::DeviceId sender, receiver;
   /// Operators whose outputs are sent, ascending; empty: an imposed order without data and buffers.
   std::vector<core::OpId> tensors;
-  Samples samples;
+  SampleRange samples;
   std::int32_t part = 0, parts = 1;  ///< of the bytes of all tensors concatenated, nearly equal
   core::Bytes bytes;                 ///< bytes of the part, uncompressed
   std::int32_t sent_in = -1;         ///< micro-batch of `from`
@@ -34,14 +34,14 @@ struct Message {
 };
 
 /// One pass, reduction, update or barrier of one device.
-struct Instruction {
+struct DeviceInstruction {
   schedule::ActionKind kind =
       schedule::ActionKind::forward;  ///< forward, backward, input_gradient, weight_gradient,
                                       ///< recompute, reduce_gradient, step or barrier
   core::StageId stage;                ///< invalid for a barrier
   std::int32_t shared = -1;       ///< for a reduce_gradient among stages: index into DevicePrograms::shared
   std::int32_t micro_batch = -1;  ///< of the stage, among all; -1 for instructions of a whole stage
-  Samples samples;                ///< this device's share
+  SampleRange samples;            ///< this device's share
   /// For forward, recompute and gradients: number of updates in the weights it uses, from the beginning of
   /// the program.
   std::int32_t weights = -1;
@@ -52,8 +52,8 @@ struct Instruction {
 };
 
 struct DevicePrograms {
-  std::vector<Message> messages;
-  std::vector<std::vector<Instruction>> devices;      ///< [device] empty if it serves no stage
+  std::vector<DeviceMessage> messages;
+  std::vector<std::vector<DeviceInstruction>> devices;  ///< [device] empty if it serves no stage
   std::vector<std::vector<MessageId>> open_at_start;  ///< [device] receives with a free buffer from the start
   std::int64_t mini_batches = 1;
   std::vector<plan::SharedParameters> shared;  ///< parameters shared among stages

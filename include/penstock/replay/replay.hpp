@@ -15,7 +15,7 @@
 
 namespace penstock::replay {
 
-enum class Manner : std::uint8_t {
+enum class ReplayManner : std::uint8_t {
   /// A thread per device, pinned if there are enough cores, and threads that carry messages at the speed of
   /// the cluster's links.
   concurrent,
@@ -24,7 +24,7 @@ enum class Manner : std::uint8_t {
   /// file.
   sequential,
 };
-std::string_view name(Manner manner);
+std::string_view name(ReplayManner manner);
 
 inline constexpr int kMostIterations = 10000;
 
@@ -36,11 +36,11 @@ struct ReplayOptions {
       60};  ///< longest wait of one device for another without any work; after it the replay counts as stuck
   core::StopToken stop{};
   /// Concurrent: all run the same program, each with the workers it hosts.
-  const Processes* processes = nullptr;
+  const MpiProcesses* processes = nullptr;
 };
 
 struct ReplayResult {
-  Manner manner = Manner::concurrent;
+  ReplayManner manner = ReplayManner::concurrent;
   std::vector<core::Seconds> iterations;  ///< times in the order of running
   std::vector<double> losses;             ///< per mini-batch run, including warm-up, if losses are requested
   trace::Trace trace;  ///< of the iteration of median time (the earlier one for an even number)
@@ -48,12 +48,12 @@ struct ReplayResult {
 
 /// Share of this machine for the devices of this process. `processes` may be null: a single process.
 /// Processes before it have lower ranks.
-kernels::MachineShare share_of_machine(const DevicePrograms& program, const Processes* processes);
+kernels::MachineShare share_of_machine(const DevicePrograms& program, const MpiProcesses* processes);
 
 /// Runs `program` on workers, one per device with instructions (others null). With a flush, iterations follow
 /// each other. Without one, the whole program is one run, and its iteration time is the time per mini-batch
 /// of schedule::steady_part. A worker that throws ends all others within a bounded time; the error is rethrown with
-/// device and task in front of its text. Throws core::Interrupted when stopped; Error(device_failed) naming
+/// device and task in front of its text. Throws core::InterruptedError when stopped; Error(device_failed) naming
 /// device and awaited message if nothing moves for `patience`, in sequential emulation at once. A pass that
 /// never ends cannot be stopped: a worker must return or throw. Throws BadInput if more devices of the host
 /// would run in parallel than this process has cores, or several devices at one place (Backend::place).
@@ -74,6 +74,6 @@ kernels::MachineShare share_of_machine(const DevicePrograms& program, const Proc
 /// be more devices than cores, without pinning. Throws BadInput for a process that would host no device with
 /// work.
 ReplayResult run(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
-                 const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options);
+                 const std::vector<Worker*>& workers, ReplayManner manner, const ReplayOptions& options);
 
 }  // namespace penstock::replay

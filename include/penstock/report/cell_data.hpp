@@ -34,8 +34,8 @@ struct TimeShare {
 
 struct CellData {
   plan::Plan plan;
-  std::vector<std::string> operators;      ///< [OpId] name
-  std::vector<plan::Boundary> boundaries;  ///< of its stages
+  std::vector<std::string> operators;           ///< [OpId] name
+  std::vector<plan::StageBoundary> boundaries;  ///< of its stages
   trace::Trace trace;
   std::vector<PathPart> path;  ///< sorted by time
   std::vector<PathShare> shares;

@@ -12,7 +12,7 @@ namespace penstock::report {
 /// blue below. A frame marks values in the paper's interval, widened by the tolerance. Numbers on either axis
 /// ascend; other texts keep the order of the rows. Throws BadInput like judge, and for two values in one
 /// field.
-std::string claim_map_svg(const Claim& claim, const Rows& rows);
+std::string claim_map_svg(const Claim& claim, const TextRows& rows);
 
 /// File name of a claim's picture, beside claims.csv; claims count from 0: "claim_1.svg" for the first.
 std::string map_file(std::size_t claim);

@@ -27,7 +27,7 @@ std::vector<std::string> paper_columns(std::span<const CellResult> rows);
 std::string same_in_all(std::span<const CellResult> rows, const std::vector<std::string>& names);
 
 /// Values for programs: numbers in the fewest digits that read back equal, empty if a row has no value.
-Rows chosen_rows(std::span<const CellResult> rows, const std::vector<std::string>& names);
+TextRows chosen_rows(std::span<const CellResult> rows, const std::vector<std::string>& names);
 /// JSON {"provenance": {...}, "results": [...]} of these columns.
 std::string chosen_json(std::span<const CellResult> rows, const std::vector<std::string>& names,
                         const Provenance& provenance);
@@ -41,6 +41,6 @@ struct ChosenColumn {
 std::vector<ChosenColumn> chosen_columns(std::span<const CellResult> rows,
                                          const std::vector<std::string>& names);
 std::string chosen_table(std::span<const CellResult> rows, const std::vector<std::string>& names,
-                         const Screen& screen = {});
+                         const ScreenLimits& screen = {});
 
 }  // namespace penstock::report

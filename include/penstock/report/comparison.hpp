@@ -18,6 +18,6 @@ void add_ratios(std::vector<CellResult>& rows, const std::string& baseline);
 /// one). With a baseline, rows of other planners show their throughput ratio to it, and a last line states
 /// the largest ratio. Search times, which differ between runs, only if `measured`.
 std::string comparison(std::span<const CellResult> rows, const std::string& baseline, bool measured,
-                       const Screen& screen = {});
+                       const ScreenLimits& screen = {});
 
 }  // namespace penstock::report

@@ -8,7 +8,7 @@
 namespace penstock::report {
 
 /// Room on the screen, and a hint for readers on content that has none.
-struct Screen {
+struct ScreenLimits {
   std::size_t width = 0;    ///< terminal cells; 0: unlimited, as in files
   std::string more;         ///< hint such as "--columns all shows them"
   std::size_t columns = 0;  ///< most columns of a table; 0: all, as in files

@@ -25,12 +25,12 @@ struct PageClaim {
 
 struct Page {
   std::string title;
-  Results results;
+  ResultSet results;
   std::vector<PageCell> cells;  ///< one per row
   std::vector<ValidationRow> validation;
   std::string summary{};  ///< summary of the experiment; may be empty
   std::vector<PageClaim> claims{};
-  Rows schedules{};                     ///< rows of a schedule study, which has no `results.rows`
+  TextRows schedules{};                 ///< rows of a schedule study, which has no `results.rows`
   std::string winner{};                 ///< headline for rows ranked by something other than throughput
   std::vector<std::string> warnings{};  ///< rows that break a limit of plausibility, in words
   std::string advice{};  ///< Reason why the folder has no drawings, and how to get them; may be empty.

@@ -34,7 +34,7 @@ struct PublishedErrors {
 /// Errors by set, in order of appearance.
 std::vector<PublishedErrors> published_errors(std::span<const PublishedPrediction> predictions);
 /// Table with one row per set.
-std::string published_errors_table(const std::vector<PublishedErrors>& errors, const Screen& screen);
+std::string published_errors_table(const std::vector<PublishedErrors>& errors, const ScreenLimits& screen);
 /// Predictions by the costs they use, which become the column `costs`; CSV for programs.
 using Rungs = std::vector<std::pair<std::string, std::span<const PublishedPrediction>>>;
 std::string published_errors_csv(const Rungs& rungs);  ///< a row per set

@@ -23,7 +23,7 @@ struct AimColumn {
 /// One line per row: planner, objective, throughput, strategy, utilisation, memory, estimated and simulated
 /// iteration with the estimate's error, gap to the lower bound, search. Reasons of rows whose status is not
 /// "ok" follow below the table.
-std::string ranking(const std::vector<CellResult>& rows, const Screen& screen = {},
+std::string ranking(const std::vector<CellResult>& rows, const ScreenLimits& screen = {},
                     const std::optional<AimColumn>& aim = {});
 
 }  // namespace penstock::report

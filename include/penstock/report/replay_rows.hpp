@@ -25,18 +25,18 @@ struct ReplayRow {
   std::int64_t devices = 0;
   std::string planner, schedule;
   std::int64_t stages = 0, mini_batch = 0;  ///< mini_batch: samples
-  core::Interval measured;                  ///< seconds per iteration, over its repeats
+  core::MedianInterval measured;            ///< seconds per iteration, over its repeats
   std::int64_t iterations = 0;              ///< number of repeats
   double simulated_s = 0;
-  trace::Pair peak;     ///< bytes, of the fullest device
-  trace::Pair exposed;  ///< seconds of exposed communication, mean over devices
-  std::string manner;   ///< "concurrent" or "sequential"
-  double load = 0;      ///< one-minute load average at the start
-  std::string date;     ///< ISO 8601
+  trace::QuantityPair peak;     ///< bytes, of the fullest device
+  trace::QuantityPair exposed;  ///< seconds of exposed communication, mean over devices
+  std::string manner;           ///< "concurrent" or "sequential"
+  double load = 0;              ///< one-minute load average at the start
+  std::string date;             ///< ISO 8601
   /// Digest of everything that the numbers depend on: a row with another one is out of date.
   std::string fingerprint;
 
-  double error() const { return trace::Pair{measured.median, simulated_s}.error(); }
+  double error() const { return trace::QuantityPair{measured.median, simulated_s}.error(); }
   bool noisy() const { return measured.noise() > kNoisy; }
 };
 
@@ -63,6 +63,6 @@ std::vector<ReplayRow> parse_replay_rows(const std::string& text, const std::str
 
 /// Table for people: a line per plan; mean and worst error of time and memory, with noisy plans separated.
 /// Also Kendall's tau of the ranking over all plans and within each (model, devices).
-std::string replay_table(const ReplayTable& table, const Screen& screen = {});
+std::string replay_table(const ReplayTable& table, const ScreenLimits& screen = {});
 
 }  // namespace penstock::report

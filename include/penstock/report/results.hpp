@@ -24,13 +24,13 @@ struct CellResult {
   std::int64_t mini_batch = 0;                    ///< samples per iteration
   std::optional<std::string> strategy;            ///< the plan in one line (plan::in_words)
   std::optional<std::int64_t> pipeline_parallel;  ///< as in plan::Strategy, up to `schedule`
-  std::optional<plan::Extent> data_parallel;
-  std::optional<plan::Extent> tensor_parallel;
-  std::optional<plan::Extent> zero;
-  std::optional<std::int64_t> recompute;    ///< stages that recompute
-  std::optional<plan::Extent> micro_batch;  ///< samples per replica at a time
-  std::optional<std::int64_t> stages;       ///< number of stages
-  std::optional<std::int64_t> depth;        ///< stages on the longest path
+  std::optional<plan::ValueRange> data_parallel;
+  std::optional<plan::ValueRange> tensor_parallel;
+  std::optional<plan::ValueRange> zero;
+  std::optional<std::int64_t> recompute;        ///< stages that recompute
+  std::optional<plan::ValueRange> micro_batch;  ///< samples per replica at a time
+  std::optional<std::int64_t> stages;           ///< number of stages
+  std::optional<std::int64_t> depth;            ///< stages on the longest path
   std::optional<std::string> schedule;
   std::optional<double> estimate_s;         ///< iteration time that the planner estimates
   std::optional<double> iteration_s;        ///< iteration time of the trace
@@ -68,7 +68,7 @@ using About = std::tuple<std::string, std::string, std::int64_t, std::string, st
 About about(const CellResult& row);
 
 /// Columns of a table, in addition to those that identify a row.
-struct Columns {
+struct ColumnGroups {
   bool axes = false;     ///< setting
   bool results = true;   ///< results that depend only on the inputs
   bool measured = true;  ///< measurements: search_s, judging_s, search_memory_bytes
@@ -91,13 +91,13 @@ struct Provenance {
 
 /// Header, then one line per row. Quoting as in RFC 4180 (Shafranovich, 2005). Differs: lines end with LF
 /// only, so that diffs of results are readable. Numbers have the fewest digits that read back equal.
-std::string to_csv(std::span<const CellResult> rows, const Columns& columns = {});
+std::string to_csv(std::span<const CellResult> rows, const ColumnGroups& columns = {});
 
 /// JSON {"provenance": {...}, "results": [...]}, with the field names and order of the CSV.
 std::string to_json(std::span<const CellResult> rows, const Provenance& provenance,
-                    const Columns& columns = {});
+                    const ColumnGroups& columns = {});
 /// JSON {"results": [...]}, without the provenance.
-std::string rows_json(std::span<const CellResult> rows, const Columns& columns);
+std::string rows_json(std::span<const CellResult> rows, const ColumnGroups& columns);
 std::string to_json(const Provenance& provenance);
 
 /// One row with all columns as one line of JSON; a number that is not finite is left out.
@@ -105,7 +105,7 @@ std::string to_record(const CellResult& row);
 /// Parses to_record's text. Throws BadInput for other text.
 CellResult parse_record(const std::string& text);
 
-struct Results {
+struct ResultSet {
   std::vector<CellResult> rows;
   Provenance provenance;
   std::string baseline{};  ///< planner that ratios divide by; empty: rows have no ratio
@@ -114,7 +114,7 @@ struct Results {
 /// Parses the text of to_json or rows_json; the latter leaves the provenance empty. Only the columns that
 /// identify a row are required, so that files of other versions and with other columns are read, too. Throws
 /// BadInput naming the file and the row or key.
-Results parse_results(const std::string& text, const std::string& file);
+ResultSet parse_results(const std::string& text, const std::string& file);
 /// Parses to_json's text of a provenance. Throws BadInput like parse_results.
 Provenance parse_provenance(const std::string& text, const std::string& file);
 
@@ -124,6 +124,6 @@ void add_columns(std::vector<CellResult>& rows, const std::string& csv, const st
 
 /// Every column as text, numbers in the fewest digits that read back equal. Each of the further axes in
 /// `setting` becomes a column, which replaces a result of that name. `ratio`: include that column.
-Rows to_rows(std::span<const CellResult> rows, bool ratio = false);
+TextRows to_rows(std::span<const CellResult> rows, bool ratio = false);
 
 }  // namespace penstock::report

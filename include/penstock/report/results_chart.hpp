@@ -11,14 +11,15 @@
 
 namespace penstock::report {
 
-enum class Quantity : std::uint8_t { throughput, memory, search_time };
+enum class ChartQuantity : std::uint8_t { throughput, memory, search_time };
 const std::vector<std::string_view>& quantity_names();
-Quantity quantity(std::string_view name);  ///< throws BadInput for an unknown name, with a hint
+ChartQuantity quantity(std::string_view name);  ///< throws BadInput for an unknown name, with a hint
 
 /// SVG with a panel for each model on each cluster (and for each setting, if there are several). It shows the
 /// quantity over devices, over mini-batches if all rows have one device count, or as bars if both are
 /// constant. Each planner has a line; of more than 12 only the best. Search times have a logarithmic axis.
 /// Throws BadInput if no row has the quantity.
-std::string results_chart_svg(std::span<const CellResult> rows, Quantity quantity, std::string_view title);
+std::string results_chart_svg(std::span<const CellResult> rows, ChartQuantity quantity,
+                              std::string_view title);
 
 }  // namespace penstock::report

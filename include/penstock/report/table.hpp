@@ -29,7 +29,7 @@ class Table {
   void add(std::vector<std::string> cells);
   /// Lines end in a line feed and never in blanks. On a narrow screen columns of words fold, others are
   /// dropped, and a last line names the dropped ones, as it names columns beyond the screen's number.
-  std::string text(const Screen& screen = {}) const;
+  std::string text(const ScreenLimits& screen = {}) const;
 
  private:
   std::vector<Column> columns_;

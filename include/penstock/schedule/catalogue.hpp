@@ -29,7 +29,7 @@ struct ScheduleShape {
   std::int64_t activation_bytes = 1, weight_gradient_bytes = 1;
 };
 
-struct Family {
+struct ScheduleFamily {
   std::string name;
   std::string summary;      ///< one line
   std::string source;       ///< paper or program, and how our version differs
@@ -43,9 +43,9 @@ struct Family {
 };
 
 /// All families, in the order of lists.
-const std::vector<Family>& families();
+const std::vector<ScheduleFamily>& families();
 /// Returns a family by name. Throws BadInput for an unknown name, with a hint.
-const Family& family_named(std::string_view name);
+const ScheduleFamily& family_named(std::string_view name);
 
 /// Micro-batches per update without a flush: one. With two weight buffers: the group, by default as many as
 /// ranks.

@@ -9,7 +9,7 @@
 namespace penstock::schedule {
 
 /// A stage's micro-batch size and k; one run of the kFkB schedule moves `run()` samples.
-struct Pace {
+struct StagePace {
   std::int64_t micro_batch = 1;
   int k = 1;
   std::int64_t run() const { return micro_batch * k; }
@@ -24,7 +24,7 @@ struct Pace {
 /// sufficient in every case tried. It was also minimal, except in short mini-batches; if times differ, a
 /// larger count may be faster. For k > 1, where a run counts as one large micro-batch, it was sufficient on
 /// even chains but is not tight; there in_flight_search.hpp decides.
-std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y);
+std::int64_t demanded_in_flight(const StagePace& x, std::int64_t i_y, const StagePace& y);
 
 /// Rule for the number of samples that 1f1b holds.
 enum class InFlight : std::uint8_t {
@@ -33,7 +33,7 @@ enum class InFlight : std::uint8_t {
   /// instead of depth.
   hide_transfers,
 };
-std::int64_t demanded_in_flight(const Pace& x, std::int64_t i_y, const Pace& y, InFlight rule);
+std::int64_t demanded_in_flight(const StagePace& x, std::int64_t i_y, const StagePace& y, InFlight rule);
 
 /// Sets `in_flight` of every stage that has none. gpipe and colocated stages hold the mini-batch; stages
 /// behind the pipeline hold one micro-batch. 1f1b holds the largest demand of its successors, at most the

@@ -10,10 +10,10 @@
 
 namespace penstock::schedule {
 
-enum class Phase : std::uint8_t { forward, backward };
+enum class PassPhase : std::uint8_t { forward, backward };
 
 struct Task {
-  Phase phase = Phase::forward;
+  PassPhase phase = PassPhase::forward;
   std::int32_t micro_batch = 0;
   friend bool operator==(const Task&, const Task&) = default;
 };
@@ -61,24 +61,24 @@ std::string violation(const Pipeline& pipeline);
 void check_runnable(const Pipeline& pipeline);
 
 /// One task of a micro-batch.
-struct Step {
+struct PipelineStep {
   std::size_t machine = 0;
-  Phase phase = Phase::forward;
+  PassPhase phase = PassPhase::forward;
   core::Picoseconds duration, latency;  ///< the next steps may start `latency` after its end
   std::vector<std::size_t> waits_for;   ///< steps
   std::vector<std::size_t> awaited_by;  ///< steps
 };
 
 /// Steps of one micro-batch. A site is a stage or a link; stages come first.
-struct Unrolled {
-  explicit Unrolled(const Pipeline& pipeline);  ///< throws BadInput if `violation` finds something
+struct UnrolledPipeline {
+  explicit UnrolledPipeline(const Pipeline& pipeline);  ///< throws BadInput if `violation` finds something
 
   std::size_t forward(std::size_t site) const { return site; }
   std::size_t backward(std::size_t site) const { return sites + site; }
 
   std::size_t sites = 0;
   std::size_t machines = 0;
-  std::vector<Step> steps;                         ///< indexed by forward() and backward()
+  std::vector<PipelineStep> steps;                 ///< indexed by forward() and backward()
   std::vector<std::size_t> topological;            ///< steps, each after those it waits for
   std::vector<std::vector<std::size_t>> steps_of;  ///< [machine] its forward, its backward, or both
 };

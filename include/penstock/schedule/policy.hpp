@@ -11,7 +11,7 @@
 namespace penstock::schedule {
 
 /// Choices of an idle rank.
-struct Choice {
+struct RankChoice {
   int rank = 0;
   int live = 0;               ///< its forwards whose weight gradient is not done
   std::vector<Action> ready;  ///< passes whose input has arrived, in order of arrival; never empty
@@ -24,7 +24,7 @@ struct Choice {
 ///         if (c.ready[k].kind == ActionKind::backward) return k;
 ///       return c.live < p - c.rank ? std::optional<std::size_t>(0) : std::nullopt;
 ///     }
-using Policy = std::function<std::optional<std::size_t>(const Choice&)>;
+using Policy = std::function<std::optional<std::size_t>(const RankChoice&)>;
 
 struct PolicySetting {
   std::vector<std::int32_t> rank_of_stage;  ///< loop_placement, zigzag_placement, or any other placement

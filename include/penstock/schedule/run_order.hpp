@@ -14,7 +14,7 @@ namespace penstock::schedule {
 
 /// An event that actions wait for. It is the end of a forward, of an input gradient, of a send, or of moving
 /// an activation to the partner rank or back. The input gradient of a full backward ends with the whole.
-struct Milestone {
+struct ActionMilestone {
   ActionKind kind =
       ActionKind::forward;  ///< forward, input_gradient, send_forward, send_backward, evict or load
   std::int32_t stage = 0;
@@ -24,19 +24,19 @@ struct Milestone {
 /// The milestone that a part waits for, in addition to its rank's earlier actions; nothing if there is none.
 /// A barrier waits for ranks instead. A backward also waits for its LOAD, which a valid schedule has before
 /// it.
-std::optional<Milestone> awaited(const Schedule& schedule, const Action& part);
+std::optional<ActionMilestone> awaited(const Schedule& schedule, const Action& part);
 /// The milestone that a part reaches when it ends.
-std::optional<Milestone> reached(const Action& part);
+std::optional<ActionMilestone> reached(const Action& part);
 
 /// One value per milestone of a schedule, in a dense array.
 template <class T>
-class Milestones {
+class MilestoneValues {
  public:
-  Milestones(const Schedule& schedule, T initial)
+  MilestoneValues(const Schedule& schedule, T initial)
       : stages_(static_cast<std::size_t>(schedule.stages())),
         count_(static_cast<std::size_t>(micro_batches(schedule))),
         values_(kRows.size() * stages_ * count_, initial) {}
-  T& operator[](const Milestone& m) {
+  T& operator[](const ActionMilestone& m) {
     return values_[(row(m.kind) * stages_ + static_cast<std::size_t>(m.stage)) * count_ +
                    static_cast<std::size_t>(m.micro_batch)];
   }
@@ -52,13 +52,13 @@ class Milestones {
   std::vector<T> values_;
 };
 
-struct Cell {
+struct RowCell {
   std::int32_t rank = 0;
   std::int32_t position = 0;  ///< in the rank's row
 };
 
 /// All cells in an order that respects rows and dependencies; shorter than the schedule if it deadlocks.
-std::vector<Cell> run_order(const Schedule& schedule);
+std::vector<RowCell> run_order(const Schedule& schedule);
 
 /// Circle of ranks that wait for each other, in words; empty if the schedule runs to its end.
 std::string deadlock(const Schedule& schedule);

@@ -48,13 +48,13 @@ Action backward(int stage, int micro_batch);
 Action overlapped(const Action& forward, const Action& backward);
 
 /// Parts of an action: forward and backward of a pair, otherwise the action itself.
-struct Parts {
+struct ActionParts {
   std::array<Action, 2> list;
   std::size_t count = 1;
   const Action* begin() const { return list.data(); }
   const Action* end() const { return list.data() + count; }
 };
-inline Parts parts(const Action& action) {
+inline ActionParts parts(const Action& action) {
   if (action.kind != ActionKind::overlapped) return {{action, {}}, 1};
   return {{forward(action.stage, action.micro_batch),
            backward(action.backward_stage, action.backward_micro_batch)},

@@ -10,19 +10,19 @@
 namespace penstock::score {
 
 /// Network that planners assume before devices are assigned, by replica count (index 0 is unused).
-struct Network {
+struct AssumedNetwork {
   /// [replicas] one message of a replica to or from the neighbouring stage. Stages hold consecutive devices,
   /// so the replicas of one stage send to the devices `replicas` further on, all at once. The slowest of
   /// these routes counts, with each link shared by the routes that cross it.
-  std::vector<cost::Affine> link;
+  std::vector<cost::AffineTime> link;
   /// [replicas] the slowest of the consecutive groups that a placement may use.
   std::vector<cost::AllReduce> all_reduce;
   core::Bytes bucket;  ///< Bytes of weights whose gradients are reduced together (Training::bucket); 0: all.
 };
 /// Returns the assumed network for stages with these numbers of devices; default: all numbers. Bytes are
 /// counted before compression.
-Network assume_network(const cluster::Cluster& cluster, const plan::Training& training,
-                       std::vector<int> sizes = {});
+AssumedNetwork assume_network(const cluster::Cluster& cluster, const plan::Training& training,
+                              std::vector<int> sizes = {});
 
 /// Seconds per sample of one stage.
 struct StageTerms {
@@ -43,10 +43,10 @@ core::Bytes bucket_of_weights(const plan::Training& training);
 core::Seconds exposed(core::Seconds reduce, core::Bytes weights, core::Bytes bucket, core::Seconds compute);
 
 /// `compute`: time of one micro-batch's passes on the fullest replica, for replicas of one device each.
-StageTerms stage_terms(const Network& network, const cost::StageLoad& load, core::Seconds compute,
+StageTerms stage_terms(const AssumedNetwork& network, const cost::StageLoad& load, core::Seconds compute,
                        std::int64_t micro_batch, int replicas, std::int64_t mini_batch);
 
-struct Estimate {
+struct PlanEstimate {
   double bottleneck =
       0;  ///< seconds per sample of the busiest device's stages: Eq. 1 of GraphPipe for one stage each
   core::Seconds iteration;
@@ -63,12 +63,12 @@ struct Estimate {
 /// device the rest of the path is divided by v, because other micro-batches run meanwhile (interleaved
 /// schedules: Narayanan et al., SC 2021, section 2.2.2). The iteration is never shorter than the whole path.
 /// Colocated stages are on no path: the time of the busiest rank in them is added.
-Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
-Estimate estimate(const cost::Problem& problem, const plan::Plan& plan);
+PlanEstimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages);
+PlanEstimate estimate(const cost::Problem& problem, const plan::Plan& plan);
 /// Estimates one of many plans. `network` is assumed once, for sizes_in() of all of them, with the problem's
 /// compression.
-Estimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
-                  const Network& network);
+PlanEstimate estimate(const cost::Problem& problem, const plan::Plan& plan, const plan::StageGraph& stages,
+                      const AssumedNetwork& network);
 /// Device and replica counts of a plan's stages, ascending: the sizes that its estimate needs of the network.
 std::vector<int> sizes_in(const plan::Plan& plan);
 
@@ -76,6 +76,6 @@ std::vector<int> sizes_in(const plan::Plan& plan);
 double busiest_device(const plan::Plan& plan, const std::vector<double>& tps);
 /// The iteration formula, for terms from any source. `tps[i]` in seconds per sample.
 double iteration_seconds(const plan::Plan& plan, const plan::StageGraph& stages,
-                         const std::vector<double>& tps, const Network& network);
+                         const std::vector<double>& tps, const AssumedNetwork& network);
 
 }  // namespace penstock::score

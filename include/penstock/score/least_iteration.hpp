@@ -13,6 +13,6 @@ namespace penstock::score {
 /// also holds if stages share devices or differ in micro-batches, and looks at no link. Zero without a flush.
 /// The plan must be structurally valid.
 core::Seconds least_iteration(const cost::Problem& problem, const plan::Plan& plan,
-                              Reduction reduction = Reduction::free);
+                              ReductionTiming reduction = ReductionTiming::free);
 
 }  // namespace penstock::score

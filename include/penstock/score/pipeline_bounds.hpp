@@ -29,15 +29,16 @@ enum class BoundKind : std::uint8_t {
 inline constexpr std::size_t kBoundKinds = 4;
 std::string_view name(BoundKind kind);
 
-struct Bound {
+struct PipelineBound {
   BoundKind kind;
   std::size_t site = 0;  ///< the binding stage, or the binding link (numbered after the stages)
   core::Picoseconds time;
 };
 
 struct PipelineBounds {
-  std::array<Bound, kBoundKinds> by_kind;  ///< in the order of BoundKind; zero if a kind does not apply
-  const Bound& best() const;               ///< the largest bound; the first among equals
+  std::array<PipelineBound, kBoundKinds>
+      by_kind;                        ///< in the order of BoundKind; zero if a kind does not apply
+  const PipelineBound& best() const;  ///< the largest bound; the first among equals
 };
 
 /// Bounds for every order of tasks, with any pauses. Takes a few steps per stage and link; for each stage

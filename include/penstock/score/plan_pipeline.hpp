@@ -41,6 +41,6 @@ struct PlanBound {
 /// if micro-batch sizes differ, or if the schedule splits backward passes, shares devices or does not flush:
 /// an input gradient that leaves early could be faster.
 std::optional<PlanBound> lower_bound(const cost::Problem& problem, const plan::Plan& plan,
-                                     Reduction reduction = Reduction::closed_form);
+                                     ReductionTiming reduction = ReductionTiming::closed_form);
 
 }  // namespace penstock::score

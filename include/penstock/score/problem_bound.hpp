@@ -103,7 +103,7 @@ struct ProblemBounds {
 };
 
 /// When gradients are reduced.
-enum class Reduction : std::uint8_t {
+enum class ReductionTiming : std::uint8_t {
   /// After the operator's own backward passes, at once or in buckets, in the time of cost::all_reduce.
   closed_form,
   free,  ///< at any time while passes run: bounds leave all-reduces out
@@ -120,11 +120,13 @@ using BoundCheck = std::function<void()>;
 /// count. On more than 128 devices, groups use the whole operator's rate and the smallest part. Throws
 /// Infeasible if the weights do not fit, or no share of some operator fits, however the family divides them.
 /// Throws BadInput if the mini-batch is not a valid number of samples.
-ProblemBounds problem_bounds(const cost::Problem& problem, Reduction reduction = Reduction::closed_form,
+ProblemBounds problem_bounds(const cost::Problem& problem,
+                             ReductionTiming reduction = ReductionTiming::closed_form,
                              PlanFamily family = PlanFamily::replicated, const BoundCheck& check = {});
 
 /// Bound for all plans of the family of `plan` that flush if and only if it does. Throws like problem_bounds.
 ProblemBound bound_for(const cost::Problem& problem, const plan::Plan& plan,
-                       Reduction reduction = Reduction::closed_form, const BoundCheck& check = {});
+                       ReductionTiming reduction = ReductionTiming::closed_form,
+                       const BoundCheck& check = {});
 
 }  // namespace penstock::score

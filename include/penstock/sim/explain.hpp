@@ -25,7 +25,7 @@ enum class PathKind : std::uint8_t {
 std::string_view name(PathKind kind);
 
 /// Reason why an entry of the path did not start earlier, relative to the entry before it.
-enum class Cause : std::uint8_t {
+enum class StartCause : std::uint8_t {
   begin,    ///< start of the run; no entry before it
   data,     ///< needs the data of the task before
   device,   ///< its device was busy
@@ -33,32 +33,32 @@ enum class Cause : std::uint8_t {
   buffer,   ///< its receiver had no free buffer
   barrier,  ///< waited for a barrier
 };
-std::string_view name(Cause cause);
+std::string_view name(StartCause cause);
 
 /// A resource that could be faster.
-struct Resource {
-  enum class Kind : std::uint8_t {
+struct LimitingResource {
+  enum class ResourceKind : std::uint8_t {
     stage,      ///< index: StageId; all its replicas together
     link,       ///< index into Cluster::links()
     latency,    ///< of all routes together
     reduction,  ///< index: StageId whose gradients a closed-form all-reduce reduces
   };
-  Kind kind = Kind::stage;
+  ResourceKind kind = ResourceKind::stage;
   std::size_t index = 0;
-  friend auto operator<=>(const Resource&, const Resource&) = default;
+  friend auto operator<=>(const LimitingResource&, const LimitingResource&) = default;
 };
 
 struct PathEntry {
   std::string what;  ///< description in words
-  Resource resource;
+  LimitingResource resource;
   core::DeviceId device;  ///< device of a pass or step; invalid for transfers
   PathKind kind = PathKind::compute;
-  Cause cause = Cause::begin;  ///< cause of the task's start; later parts of a transfer repeat it
+  StartCause cause = StartCause::begin;  ///< cause of the task's start; later parts of a transfer repeat it
   core::Picoseconds start, end;
 };
 
 struct ResourceShare {
-  Resource resource;
+  LimitingResource resource;
   std::string name;
   core::Picoseconds time;  ///< time on the path
   double share = 0;        ///< share of the run
@@ -68,7 +68,7 @@ struct ResourceShare {
   std::optional<core::Picoseconds> without;
 };
 
-struct Explanation {
+struct TimeExplanation {
   core::Picoseconds iteration;
   core::Picoseconds run;  ///< first start to last end; equal to the iteration if there is one mini-batch
   std::vector<PathEntry> path;  ///< sorted by time; covers [0, run] without gap or overlap
@@ -85,8 +85,8 @@ struct Explanation {
 /// meanwhile. `simulated_anew`: number of resources that get `without`. If no two transfers meet on a link,
 /// `without` is at most the iteration. Otherwise a faster resource may reorder them and cost time, as in
 /// Graham's anomalies (SIAM J. Appl. Math. 1969). Preconditions and errors as for simulate().
-Explanation explain(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                    const SimulationOptions& options = {}, std::size_t simulated_anew = 5);
+TimeExplanation explain(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                        const SimulationOptions& options = {}, std::size_t simulated_anew = 5);
 
 /// Consecutive entries [first, last] of the path.
 struct PathRun {
@@ -97,7 +97,7 @@ struct PathRun {
 
 /// Merges the path into at most `most` (>= 1) runs: first neighbours of one resource and kind, then runs of
 /// about equal length.
-std::vector<PathRun> compressed(const Explanation& explanation, std::size_t most);
+std::vector<PathRun> compressed(const TimeExplanation& explanation, std::size_t most);
 
 /// Settings without effect, in words. They are a collective or bucket size if no stage has gradients to
 /// reduce, and devices that serve no stage. Also in-flight counts that the order never reaches, and given

@@ -21,21 +21,21 @@ std::string_view name(NetworkModel model);
 NetworkModel network_model(std::string_view name);  ///< throws BadInput for an unknown name
 
 /// Method of reducing gradients among the replicas of a stage.
-struct Collective {
-  enum class By : std::uint8_t {
+struct ReductionMethod {
+  enum class MethodKind : std::uint8_t {
     closed_form,  ///< takes the time of cost::all_reduce and occupies no link
     cheapest,     ///< Messages of the algorithm with the smallest closed form; written "automatic".
     algorithm,    ///< messages of that algorithm; of a ring if it does not suit a group
   };
-  By by = By::closed_form;
-  const collective::Algorithm* algorithm = nullptr;  ///< for By::algorithm
+  MethodKind by = MethodKind::closed_form;
+  const collective::Algorithm* algorithm = nullptr;  ///< for MethodKind::algorithm
 
-  bool travels() const { return by != By::closed_form; }
+  bool travels() const { return by != MethodKind::closed_form; }
   bool rounds_up() const { return algorithm != nullptr && algorithm->rounds_up; }
-  friend bool operator==(const Collective&, const Collective&) = default;
+  friend bool operator==(const ReductionMethod&, const ReductionMethod&) = default;
 };
-std::string_view name(Collective collective);
-Collective collective(std::string_view name);  ///< throws BadInput for an unknown name
+std::string_view name(ReductionMethod collective);
+ReductionMethod collective(std::string_view name);  ///< throws BadInput for an unknown name
 /// All names: closed_form, automatic, and those of collective::algorithms().
 const std::vector<std::string_view>& collective_names();
 
@@ -66,11 +66,11 @@ struct Perturbation;
 
 struct SimulationOptions {
   NetworkModel network = NetworkModel::fair;
-  Collective collective{};
+  ReductionMethod collective{};
   const Perturbation* perturbation = nullptr;  ///< for the problem's cluster; null: none
   std::uint64_t seed = 0;                      ///< for the jitter of the perturbation
   core::StopToken
-      stop{};  ///< checked every few thousand tasks; the simulation then throws Interrupted or LimitHit
+      stop{};  ///< checked every few thousand tasks; the simulation then throws InterruptedError or LimitHit
   bool crowding = true;  ///< devices of a node slow each other if costs have data for it (cost/crowding.hpp)
   PassCollectives pass_collectives = PassCollectives::closed_form;
   MessageOrder message_order = MessageOrder::free;

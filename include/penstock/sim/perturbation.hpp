@@ -18,12 +18,12 @@
 namespace penstock::sim {
 
 /// Distribution of the factor on a task's duration, drawn for every task.
-enum class Distribution : std::uint8_t {
+enum class JitterDistribution : std::uint8_t {
   lognormal,  ///< mean one, standard deviation `width`
   normal,     ///< mean one, standard deviation `width`, truncated at zero
   uniform,    ///< from 1 - width to 1 + width
 };
-std::string_view name(Distribution distribution);
+std::string_view name(JitterDistribution distribution);
 
 /// A perturbation read from a file for one cluster: names are resolved, values checked. Places are for
 /// messages.
@@ -32,39 +32,39 @@ struct Perturbation {
   struct SlowDevice {
     std::size_t device = 0;
     double speed = 1;
-    core::Place place;
+    core::InputPlace place;
   };
   /// From `from` until `to` the device computes at `speed` times its speed, including passes under way.
-  struct Straggler {
+  struct StragglerWindow {
     std::size_t device = 0;
     core::Picoseconds from, to;
     double speed = 1;
-    core::Place place;
+    core::InputPlace place;
   };
   /// For a transfer, the factor applies to the time of its bytes, not to its latency.
-  struct Jitter {
-    Distribution distribution = Distribution::lognormal;
+  struct TaskJitter {
+    JitterDistribution distribution = JitterDistribution::lognormal;
     double width = 0;
-    core::Place place;
+    core::InputPlace place;
   };
   struct LinkFault {
-    struct Left {
+    struct FaultyLink {
       std::size_t link = 0;       ///< index into Cluster::links()
       core::Bandwidth bandwidth;  ///< remaining bandwidth; zero: down
     };
-    std::string name;         ///< "a to b"
-    std::vector<Left> links;  ///< one direction or both
+    std::string name;               ///< "a to b"
+    std::vector<FaultyLink> links;  ///< one direction or both
     core::Picoseconds at;
     core::Picoseconds restored = kNever;  ///< return to the bandwidth of the cluster file
-    core::Place place;
+    core::InputPlace place;
   };
   static constexpr core::Picoseconds kNever{INT64_MAX};
 
-  std::vector<SlowDevice> slow_devices;  ///< at most one per device
-  std::vector<Straggler> stragglers;     ///< windows of a device do not overlap
-  std::map<trace::TaskKind, Jitter> jitter;
-  std::vector<LinkFault> link_faults;  ///< faults of one link do not overlap
-  std::optional<Lengths> lengths;      ///< none: all samples are full
+  std::vector<SlowDevice> slow_devices;     ///< at most one per device
+  std::vector<StragglerWindow> stragglers;  ///< windows of a device do not overlap
+  std::map<trace::TaskKind, TaskJitter> jitter;
+  std::vector<LinkFault> link_faults;      ///< faults of one link do not overlap
+  std::optional<SequenceLengths> lengths;  ///< none: all samples are full
 
   /// True if devices, links and durations of tasks are unperturbed.
   bool only_lengths() const {

@@ -9,7 +9,7 @@
 namespace penstock::sim {
 
 /// Iteration times with the seeds options.seed, options.seed + 1, ..., computed in parallel; independent of
-/// the number of threads. Throws Interrupted when stopped.
+/// the number of threads. Throws InterruptedError when stopped.
 std::vector<core::Picoseconds> repeat(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                       const SimulationOptions& options, std::size_t runs,
                                       core::StopToken stop = {});
@@ -22,9 +22,9 @@ core::Picoseconds quantile_against(const cost::Problem& problem, const schedule:
 
 /// Statistics of values in one unit. A quantile is one of the values: the smallest that at least its share of
 /// them do not exceed (nearest rank).
-struct Spread {
+struct ValueSpread {
   double min = 0, median = 0, p90 = 0, p95 = 0, p99 = 0, max = 0, mean = 0;
 };
-Spread spread(std::vector<double> values);  ///< precondition: at least one value
+ValueSpread spread(std::vector<double> values);  ///< precondition: at least one value
 
 }  // namespace penstock::sim

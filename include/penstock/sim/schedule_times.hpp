@@ -8,7 +8,7 @@
 
 namespace penstock::sim {
 
-struct Interval {
+struct TimeInterval {
   core::Picoseconds start, end;
 };
 
@@ -21,7 +21,7 @@ struct ScheduleTimes {
   /// only its stage's input and counts from its R on. An evicted one counts on the partner rank from EVICT to
   /// LOAD.
   std::vector<int> peak_live;
-  std::vector<std::vector<Interval>>
+  std::vector<std::vector<TimeInterval>>
       times;  ///< [rank][position] interval of every action; messages take no time
 };
 

@@ -13,14 +13,14 @@ using SpanVisitor = std::function<void(const Span&)>;
 /// in a fraction of the memory of a trace.
 class ByDevice {
  public:
-  struct Extent {
+  struct RunExtent {
     std::int64_t mini_batch = 0;    ///< as in Trace
     core::Picoseconds iteration;    ///< as in Trace
     std::int64_t mini_batches = 1;  ///< as in Trace
     std::size_t devices = 0;        ///< of the cluster
   };
   virtual ~ByDevice() = default;
-  virtual Extent extent() const = 0;
+  virtual RunExtent extent() const = 0;
   /// Builds the device's trace at each call.
   virtual DeviceTrace device(core::DeviceId device) const = 0;
   /// Visits every span that occupies the device or arrives at it, once each, in no particular order.
@@ -35,7 +35,7 @@ class TraceByDevice final : public ByDevice {
  public:
   /// Throws an internal error if a span names a device that the trace does not have.
   explicit TraceByDevice(const Trace& trace);
-  Extent extent() const override;
+  RunExtent extent() const override;
   DeviceTrace device(core::DeviceId device) const override { return trace_.devices[device.index()]; }
   void visit(core::DeviceId device, const SpanVisitor& visitor) const override;
 

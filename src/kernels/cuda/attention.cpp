@@ -14,36 +14,41 @@
 namespace penstock::kernels::cuda {
 namespace {
 
-enum Projection : std::size_t { kQuery, kKey, kValue, kResult };  ///< order of inputs, weights and biases
+enum ProjectionIndex : std::size_t {
+  kQuery,
+  kKey,
+  kValue,
+  kResult
+};                                                ///< order of inputs, weights and biases
 constexpr std::size_t kShares = 3, kContext = 4;  ///< saved in addition to query, key and value by head
 
-struct Sizes {
+struct AttentionSizes {
   std::int64_t samples;
-  Attention a;
+  AttentionShape a;
 
   std::int64_t tokens(std::size_t which) const {
     return which == kKey || which == kValue ? a.keys : a.queries;
   }
-  Dense projection(std::size_t which) const {
+  DenseShape projection(std::size_t which) const {
     if (which == kResult) return {samples * a.queries, a.inner, a.hidden, a.last_bias};
     const std::int64_t in[] = {a.hidden, a.key_width, a.value_width};
     return {samples * tokens(which), in[which], a.inner, a.bias};
   }
-  Heads heads(std::size_t which) const { return {samples, tokens(which), a.heads, a.head()}; }
+  HeadShape heads(std::size_t which) const { return {samples, tokens(which), a.heads, a.head()}; }
   std::int64_t batch() const { return samples * a.heads; }
   std::int64_t shares() const { return batch() * a.queries * a.keys; }
   std::int64_t share_rows() const { return batch() * a.queries; }
   std::int64_t elements() const { return samples * std::max(a.queries, a.keys) * a.inner; }
 };
 
-Where weights(std::size_t which) {
+TensorLocation weights(std::size_t which) {
   return parameter(which);
 }
-Where bias(std::size_t which) {
+TensorLocation bias(std::size_t which) {
   return parameter(4 + which);
 }
 
-void add_slots(Draft& draft, const Attention& a) {
+void add_slots(KernelDraft& draft, const AttentionShape& a) {
   const auto slot = [&](const char* name, std::int64_t rows, std::int64_t width) {
     return Slot{name, {draft.samples, rows, width}, draft.element};
   };
@@ -55,16 +60,17 @@ void add_slots(Draft& draft, const Attention& a) {
 }
 
 /// One product per sample and head.
-void multiply(Program& program, const Draft& draft, const Sizes& s, std::int64_t rows, std::int64_t inner,
-              std::int64_t columns, Factor a, Factor b, Where c, float factor = 1) {
+void multiply(KernelProgram& program, const KernelDraft& draft, const AttentionSizes& s, std::int64_t rows,
+              std::int64_t inner, std::int64_t columns, ProductFactor a, ProductFactor b, TensorLocation c,
+              float factor = 1) {
   multiply(program, draft.libraries, draft.precision,
            {.rows = rows, .inner = inner, .columns = columns, .batch = s.batch(), .factor = factor}, a, b, c);
 }
 
-void forward(Draft& draft, const Sizes& s) {
-  Program& program = draft.forward;
-  const Attention& a = s.a;
-  const Where plain = program.scratch(s.elements() * size(draft.element));
+void forward(KernelDraft& draft, const AttentionSizes& s) {
+  KernelProgram& program = draft.forward;
+  const AttentionShape& a = s.a;
+  const TensorLocation plain = program.scratch(s.elements() * size(draft.element));
   for (const std::size_t i : {kQuery, kKey, kValue}) {
     dense_forward(program, draft, s.projection(i), input(i), weights(i), bias(i), plain);
     tokens_to_heads(program, draft.element, s.heads(i), plain, saved(i));
@@ -79,9 +85,10 @@ void forward(Draft& draft, const Sizes& s) {
 }
 
 /// Leaves the gradient of the scores in `scores`; `one` and `other` are scratch.
-void score_and_value_gradients(Draft& draft, const Sizes& s, Where one, Where other, Where scores) {
-  Program& program = draft.input_gradient;
-  const Attention& a = s.a;
+void score_and_value_gradients(KernelDraft& draft, const AttentionSizes& s, TensorLocation one,
+                               TensorLocation other, TensorLocation scores) {
+  KernelProgram& program = draft.input_gradient;
+  const AttentionShape& a = s.a;
   dense_input_gradient(program, draft, s.projection(kResult), kOutputGradient, weights(kResult), one);
   tokens_to_heads(program, draft.element, s.heads(kResult), one, other);  // context by head
   multiply(program, draft, s, a.queries, a.head(), a.keys, {other}, {saved(kValue), true}, scores);
@@ -90,12 +97,13 @@ void score_and_value_gradients(Draft& draft, const Sizes& s, Where one, Where ot
   softmax_gradient(program, draft.element, s.share_rows(), a.keys, saved(kShares), scores, scores);
 }
 
-void input_gradients(Draft& draft, const Sizes& s) {
-  Program& program = draft.input_gradient;
-  const Attention& a = s.a;
+void input_gradients(KernelDraft& draft, const AttentionSizes& s) {
+  KernelProgram& program = draft.input_gradient;
+  const AttentionShape& a = s.a;
   const std::int64_t bytes = size(draft.element);
-  const Where one = program.scratch(s.elements() * bytes), other = program.scratch(s.elements() * bytes),
-              scores = program.scratch(s.shares() * bytes);
+  const TensorLocation one = program.scratch(s.elements() * bytes),
+                       other = program.scratch(s.elements() * bytes),
+                       scores = program.scratch(s.shares() * bytes);
   score_and_value_gradients(draft, s, one, other, scores);
   multiply(program, draft, s, a.queries, a.keys, a.head(), {scores}, {saved(kKey)}, one, a.scale());
   heads_to_tokens(program, draft.element, s.heads(kQuery), one, handed(kQuery));
@@ -105,8 +113,8 @@ void input_gradients(Draft& draft, const Sizes& s) {
     dense_input_gradient(program, draft, s.projection(i), handed(i), weights(i), input_gradient(i));
 }
 
-void weight_gradients(Draft& draft, const Sizes& s) {
-  Program& program = draft.weight_gradient;
+void weight_gradients(KernelDraft& draft, const AttentionSizes& s) {
+  KernelProgram& program = draft.weight_gradient;
   for (const std::size_t i : {kQuery, kKey, kValue})
     dense_weight_gradient(program, draft, s.projection(i), input(i), handed(i), parameter_gradient(i),
                           parameter_gradient(4 + i));
@@ -116,8 +124,8 @@ void weight_gradients(Draft& draft, const Sizes& s) {
 
 }  // namespace
 
-void build_attention(Draft& draft) {
-  const Sizes sizes{draft.samples, attention(draft.op)};
+void build_attention(KernelDraft& draft) {
+  const AttentionSizes sizes{draft.samples, attention(draft.op)};
   add_slots(draft, sizes.a);
   forward(draft, sizes);
   input_gradients(draft, sizes);

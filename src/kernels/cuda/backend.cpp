@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kOldest = 80;  ///< compute capability for which kernels are compiled; newer ones work, too
 
-using SharedPlace = std::shared_ptr<const Place>;
+using SharedPlace = std::shared_ptr<const DevicePlace>;
 
 class CudaBuffer : public Buffer {
  public:
@@ -23,17 +23,17 @@ class CudaBuffer : public Buffer {
   void* data() const override { return memory_.data(); }
 
  private:
-  Memory memory_;
+  DeviceMemory memory_;
 };
 
 class CudaKernel : public Kernel {
  public:
   CudaKernel(const graph::Operator& op, std::int64_t samples, Precision precision,
-             std::shared_ptr<Libraries> libraries, SharedPlace place)
+             std::shared_ptr<LibraryHandles> libraries, SharedPlace place)
       : libraries_(std::move(libraries)),
         passes_(op, samples, precision, *libraries_),
         place_(std::move(place)) {}
-  const Slots& slots() const override { return passes_.slots(); }
+  const KernelSlots& slots() const override { return passes_.slots(); }
   bool has(graph::Pass pass) const override { return has_pass(passes_.slots(), pass); }
   void run(graph::Pass pass, const Operands& operands, Stream& stream) override {
     select(place_->device());
@@ -43,12 +43,12 @@ class CudaKernel : public Kernel {
   core::Bytes workspace(graph::Pass pass) const override { return passes_.program(pass).workspace(); }
 
  private:
-  std::shared_ptr<Libraries> libraries_;
-  Passes passes_;
+  std::shared_ptr<LibraryHandles> libraries_;
+  PassPrograms passes_;
   SharedPlace place_;
 };
 
-class CudaUpdate : public Update {
+class CudaUpdate : public OptimizerStep {
  public:
   CudaUpdate(const UpdateRule& rule, std::int64_t count, Element element, SharedPlace place)
       : rule_(rule),
@@ -95,8 +95,8 @@ std::string library_version(std::size_t version, std::size_t thousand) {
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(const CudaName& name)
-      : place_(std::make_shared<Place>(name)),
-        libraries_(std::make_shared<Libraries>(place_->multiprocessors())),
+      : place_(std::make_shared<DevicePlace>(name)),
+        libraries_(std::make_shared<LibraryHandles>(place_->multiprocessors())),
         transfers_(std::make_unique<CudaStream>(place_)) {}
   std::string name() const override { return to_string(place_->name()); }
   std::string place() const override { return place_->unique_name(); }
@@ -114,8 +114,8 @@ class CudaBackend : public Backend {
     select_device();
     return std::make_unique<CudaKernel>(op, samples, precision, libraries_, place_);
   }
-  std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
-                                      Precision precision) override {
+  std::unique_ptr<OptimizerStep> make_update(const UpdateRule& rule, std::int64_t count,
+                                             Precision precision) override {
     return std::make_unique<CudaUpdate>(rule, count, storage(precision), place_);
   }
 
@@ -134,7 +134,7 @@ class CudaBackend : public Backend {
   void transfer(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 
   SharedPlace place_;
-  std::shared_ptr<Libraries> libraries_;
+  std::shared_ptr<LibraryHandles> libraries_;
   std::unique_ptr<CudaStream> transfers_;  ///< waits for no other work
 };
 

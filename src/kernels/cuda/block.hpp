@@ -9,15 +9,19 @@ namespace penstock::kernels::cuda {
 struct ColumnBlock {
   std::int64_t rows, whole, offset, width;  ///< elements
 };
-void copy_into(Program& program, Element element, const ColumnBlock& block, Where part, Where matrix);
-void copy_out_of(Program& program, Element element, const ColumnBlock& block, Where matrix, Where part);
+void copy_into(KernelProgram& program, Element element, const ColumnBlock& block, TensorLocation part,
+               TensorLocation matrix);
+void copy_out_of(KernelProgram& program, Element element, const ColumnBlock& block, TensorLocation matrix,
+                 TensorLocation part);
 
 /// samples x tokens x heads x head, or with tokens and heads exchanged.
-struct Heads {
+struct HeadShape {
   std::int64_t samples, tokens, heads, head;
   std::int64_t count() const { return samples * tokens * heads * head; }
 };
-void tokens_to_heads(Program& program, Element element, const Heads& h, Where by_token, Where by_head);
-void heads_to_tokens(Program& program, Element element, const Heads& h, Where by_head, Where by_token);
+void tokens_to_heads(KernelProgram& program, Element element, const HeadShape& h, TensorLocation by_token,
+                     TensorLocation by_head);
+void heads_to_tokens(KernelProgram& program, Element element, const HeadShape& h, TensorLocation by_head,
+                     TensorLocation by_token);
 
 }  // namespace penstock::kernels::cuda

@@ -7,7 +7,7 @@
 namespace penstock::kernels::cuda {
 
 /// rows x columns, cut into `pieces` of `length` rows, each summed by one thread per column.
-struct Columns {
+struct ColumnPieces {
   std::int64_t rows, columns;
 
   static constexpr std::int64_t kPieceRows = 64, kMostPieces = 1024;
@@ -19,11 +19,11 @@ struct Columns {
 };
 
 /// Memory that column_sums needs.
-Where columns_scratch(Program& program, const Columns& c);
+TensorLocation columns_scratch(KernelProgram& program, const ColumnPieces& c);
 
 /// finish(column, sum over rows of term(row, column)); `partial` is columns_scratch.
 template <class Term, class Finish>
-void column_sums(const Queue& queue, const Columns& c, float* partial, const Term& term,
+void column_sums(const LaunchQueue& queue, const ColumnPieces& c, float* partial, const Term& term,
                  const Finish& finish) {
   each(queue, c.pieces() * c.columns, [=] PENSTOCK_DEVICE(std::int64_t i) {
     const std::int64_t column = i % c.columns, begin = i / c.columns * c.length();
@@ -32,7 +32,7 @@ void column_sums(const Queue& queue, const Columns& c, float* partial, const Ter
     for (std::int64_t row = begin; row < end; ++row) sum += term(row, column);
     partial[i] = sum;
   });
-  each_by_team(queue, c.columns, [=] PENSTOCK_DEVICE(const Team& team, std::int64_t column) {
+  each_by_team(queue, c.columns, [=] PENSTOCK_DEVICE(const RowThreads& team, std::int64_t column) {
     float sum = 0;
     for (std::int64_t piece = team.rank(); piece < c.pieces(); piece += team.size())
       sum += partial[piece * c.columns + column];

@@ -13,10 +13,12 @@
 namespace penstock::kernels::cuda {
 namespace {
 
-using Tensor = Owned<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
-using Filter = Owned<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
-using Sliding =
-    Owned<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>;
+using Tensor =
+    LibraryObject<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+using Filter =
+    LibraryObject<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
+using Sliding = LibraryObject<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
+                              cudnnDestroyConvolutionDescriptor>;
 
 constexpr std::size_t kMostWorkspace = std::size_t{1} << 30;
 
@@ -38,8 +40,8 @@ int narrow(std::int64_t extent) {
 }
 
 /// Descriptors for cuDNN; one set per pass, because passes may differ in the arithmetic of `slide`.
-struct Layouts {
-  Layouts(const Draft& draft, const Convolution& c);
+struct ConvolutionLayouts {
+  ConvolutionLayouts(const KernelDraft& draft, const Convolution& c);
   Tensor x{"cudnnCreateTensorDescriptor"}, y{"cudnnCreateTensorDescriptor"};
   Filter weights{"cudnnCreateFilterDescriptor"};
   Sliding slide{"cudnnCreateConvolutionDescriptor"};
@@ -58,7 +60,7 @@ cudnnMathType_t arithmetic(Precision precision) {
   return precision == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH;
 }
 
-Layouts::Layouts(const Draft& draft, const Convolution& c) {
+ConvolutionLayouts::ConvolutionLayouts(const KernelDraft& draft, const Convolution& c) {
   const Window& w = c.window;
   set(x, draft.element, draft.samples, w.channels, w.image[0], w.image[1]);
   set(y, draft.element, draft.samples, c.out, w.output(0), w.output(1));
@@ -74,7 +76,7 @@ Layouts::Layouts(const Draft& draft, const Convolution& c) {
 
 /// An algorithm, and the workspace it needs.
 template <class Ranked>
-struct Choice {
+struct AlgorithmChoice {
   decltype(Ranked::algo) algorithm;
   std::size_t bytes;
 };
@@ -96,8 +98,8 @@ std::vector<Ranked> ranking(const char* call, const Rank& rank) {
 /// First suitable algorithm; `measure` is cudnnGetConvolution...WorkspaceSize, bound in the same way. Sets
 /// the arithmetic of its ranking on `slide`, except that fp32 stays fp32.
 template <class Ranked, class Measure>
-Choice<Ranked> first_fit(const Draft& draft, const Sliding& slide, const std::vector<Ranked>& ranked,
-                         const Measure& measure) {
+AlgorithmChoice<Ranked> first_fit(const KernelDraft& draft, const Sliding& slide,
+                                  const std::vector<Ranked>& ranked, const Measure& measure) {
   for (const Ranked& one : ranked) {
     if (one.status != CUDNN_STATUS_SUCCESS || one.determinism != CUDNN_DETERMINISTIC) continue;
     const auto math = draft.precision == Precision::fp32 ? CUDNN_FMA_MATH : one.mathType;
@@ -114,7 +116,7 @@ using Forward = cudnnConvolutionFwdAlgoPerf_t;
 using ToInput = cudnnConvolutionBwdDataAlgoPerf_t;
 using ToWeights = cudnnConvolutionBwdFilterAlgoPerf_t;
 
-Choice<Forward> choose_forward(const Draft& draft, const Layouts& l) {
+AlgorithmChoice<Forward> choose_forward(const KernelDraft& draft, const ConvolutionLayouts& l) {
   const cudnnHandle_t dnn = draft.libraries.dnn;
   const auto rank = [&](int most, int* count, Forward* ranked) {
     return cudnnGetConvolutionForwardAlgorithm_v7(dnn, l.x.get(), l.weights.get(), l.slide.get(), l.y.get(),
@@ -127,7 +129,7 @@ Choice<Forward> choose_forward(const Draft& draft, const Layouts& l) {
   return first_fit(draft, l.slide, ranking<Forward>("cudnnGetConvolutionForwardAlgorithm_v7", rank), measure);
 }
 
-Choice<ToInput> choose_to_input(const Draft& draft, const Layouts& l) {
+AlgorithmChoice<ToInput> choose_to_input(const KernelDraft& draft, const ConvolutionLayouts& l) {
   const cudnnHandle_t dnn = draft.libraries.dnn;
   const auto rank = [&](int most, int* count, ToInput* ranked) {
     return cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, l.weights.get(), l.y.get(), l.slide.get(),
@@ -141,7 +143,7 @@ Choice<ToInput> choose_to_input(const Draft& draft, const Layouts& l) {
                    measure);
 }
 
-Choice<ToWeights> choose_to_weights(const Draft& draft, const Layouts& l) {
+AlgorithmChoice<ToWeights> choose_to_weights(const KernelDraft& draft, const ConvolutionLayouts& l) {
   const cudnnHandle_t dnn = draft.libraries.dnn;
   const auto rank = [&](int most, int* count, ToWeights* ranked) {
     return cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, l.x.get(), l.y.get(), l.slide.get(),
@@ -158,12 +160,12 @@ Choice<ToWeights> choose_to_weights(const Draft& draft, const Layouts& l) {
 constexpr float kOne = 1,
                 kZero = 0;  ///< result = 1 x computed + 0 x previous, which is not read
 
-void forward(const Draft& draft, const Convolution& c) {
-  const auto l = std::make_shared<Layouts>(draft, c);
+void forward(const KernelDraft& draft, const Convolution& c) {
+  const auto l = std::make_shared<ConvolutionLayouts>(draft, c);
   const cudnnHandle_t dnn = draft.libraries.dnn;
   const auto how = choose_forward(draft, *l);
-  const Where workspace = draft.forward.scratch(static_cast<std::int64_t>(how.bytes));
-  const auto step = [=](const Program::Run& run) {
+  const TensorLocation workspace = draft.forward.scratch(static_cast<std::int64_t>(how.bytes));
+  const auto step = [=](const KernelProgram::StepContext& run) {
     check(cudnnSetStream(dnn, run.queue.stream), "cudnnSetStream");
     check(cudnnConvolutionForward(dnn, &kOne, l->x.get(), run.at(input(0)), l->weights.get(),
                                   run.at(parameter(0)), l->slide.get(), how.algorithm, run.at(workspace),
@@ -173,12 +175,12 @@ void forward(const Draft& draft, const Convolution& c) {
   draft.forward.call(fmt::format("cudnn:forward:{}", static_cast<int>(how.algorithm)), step);
 }
 
-void to_input(const Draft& draft, const Convolution& c) {
-  const auto l = std::make_shared<Layouts>(draft, c);
+void to_input(const KernelDraft& draft, const Convolution& c) {
+  const auto l = std::make_shared<ConvolutionLayouts>(draft, c);
   const cudnnHandle_t dnn = draft.libraries.dnn;
   const auto how = choose_to_input(draft, *l);
-  const Where workspace = draft.input_gradient.scratch(static_cast<std::int64_t>(how.bytes));
-  const auto step = [=](const Program::Run& run) {
+  const TensorLocation workspace = draft.input_gradient.scratch(static_cast<std::int64_t>(how.bytes));
+  const auto step = [=](const KernelProgram::StepContext& run) {
     check(cudnnSetStream(dnn, run.queue.stream), "cudnnSetStream");
     check(cudnnConvolutionBackwardData(dnn, &kOne, l->weights.get(), run.at(parameter(0)), l->y.get(),
                                        run.at(kOutputGradient), l->slide.get(), how.algorithm,
@@ -189,12 +191,12 @@ void to_input(const Draft& draft, const Convolution& c) {
   draft.input_gradient.call(fmt::format("cudnn:backward_data:{}", static_cast<int>(how.algorithm)), step);
 }
 
-void to_weights(const Draft& draft, const Convolution& c) {
-  const auto l = std::make_shared<Layouts>(draft, c);
+void to_weights(const KernelDraft& draft, const Convolution& c) {
+  const auto l = std::make_shared<ConvolutionLayouts>(draft, c);
   const cudnnHandle_t dnn = draft.libraries.dnn;
   const auto how = choose_to_weights(draft, *l);
-  const Where workspace = draft.weight_gradient.scratch(static_cast<std::int64_t>(how.bytes));
-  const auto step = [=](const Program::Run& run) {
+  const TensorLocation workspace = draft.weight_gradient.scratch(static_cast<std::int64_t>(how.bytes));
+  const auto step = [=](const KernelProgram::StepContext& run) {
     check(cudnnSetStream(dnn, run.queue.stream), "cudnnSetStream");
     check(cudnnConvolutionBackwardFilter(dnn, &kOne, l->x.get(), run.at(input(0)), l->y.get(),
                                          run.at(kOutputGradient), l->slide.get(), how.algorithm,
@@ -207,7 +209,7 @@ void to_weights(const Draft& draft, const Convolution& c) {
 
 }  // namespace
 
-void build_convolution(Draft& draft) {
+void build_convolution(KernelDraft& draft) {
   const Convolution c = convolution(draft.op);
   const std::int64_t rows = draft.samples * c.window.output(0) * c.window.output(1);
   forward(draft, c);

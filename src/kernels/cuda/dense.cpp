@@ -5,21 +5,22 @@
 
 namespace penstock::kernels::cuda {
 
-void dense_forward(Program& program, const Draft& draft, const Dense& d, Where x, Where weights, Where bias,
-                   Where y, bool relu) {
+void dense_forward(KernelProgram& program, const KernelDraft& draft, const DenseShape& d, TensorLocation x,
+                   TensorLocation weights, TensorLocation bias, TensorLocation y, bool relu) {
   multiply(program, draft.libraries, draft.precision,
            {.rows = d.rows, .inner = d.in, .columns = d.out, .bias = d.bias, .relu = relu}, {x},
            {weights, true}, y, bias);
 }
 
-void dense_input_gradient(Program& program, const Draft& draft, const Dense& d, Where y_gradient,
-                          Where weights, Where x_gradient) {
+void dense_input_gradient(KernelProgram& program, const KernelDraft& draft, const DenseShape& d,
+                          TensorLocation y_gradient, TensorLocation weights, TensorLocation x_gradient) {
   multiply(program, draft.libraries, draft.precision, {.rows = d.rows, .inner = d.out, .columns = d.in},
            {y_gradient}, {weights}, x_gradient);
 }
 
-void dense_weight_gradient(Program& program, const Draft& draft, const Dense& d, Where x, Where y_gradient,
-                           Where weights_gradient, Where result) {
+void dense_weight_gradient(KernelProgram& program, const KernelDraft& draft, const DenseShape& d,
+                           TensorLocation x, TensorLocation y_gradient, TensorLocation weights_gradient,
+                           TensorLocation result) {
   multiply(program, draft.libraries, draft.precision, {.rows = d.out, .inner = d.rows, .columns = d.in},
            {y_gradient, true}, {x}, weights_gradient);
   if (d.bias) bias_gradient(program, draft.element, d.rows, d.out, y_gradient, result);

@@ -6,16 +6,17 @@
 namespace penstock::kernels::cuda {
 
 /// rows x in times (out x in)^T, with a bias of `out` or none.
-struct Dense {
+struct DenseShape {
   std::int64_t rows, in, out;
   bool bias;
 };
 
-void dense_forward(Program& program, const Draft& draft, const Dense& d, Where x, Where weights, Where bias,
-                   Where y, bool relu = false);
-void dense_input_gradient(Program& program, const Draft& draft, const Dense& d, Where y_gradient,
-                          Where weights, Where x_gradient);
-void dense_weight_gradient(Program& program, const Draft& draft, const Dense& d, Where x, Where y_gradient,
-                           Where weights_gradient, Where bias_gradient);
+void dense_forward(KernelProgram& program, const KernelDraft& draft, const DenseShape& d, TensorLocation x,
+                   TensorLocation weights, TensorLocation bias, TensorLocation y, bool relu = false);
+void dense_input_gradient(KernelProgram& program, const KernelDraft& draft, const DenseShape& d,
+                          TensorLocation y_gradient, TensorLocation weights, TensorLocation x_gradient);
+void dense_weight_gradient(KernelProgram& program, const KernelDraft& draft, const DenseShape& d,
+                           TensorLocation x, TensorLocation y_gradient, TensorLocation weights_gradient,
+                           TensorLocation bias_gradient);
 
 }  // namespace penstock::kernels::cuda

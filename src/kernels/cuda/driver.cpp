@@ -27,8 +27,8 @@ void find(Call& call, const char* name) {
                   version / 1000, version % 1000 / 10));
 }
 
-Driver load() {
-  Driver out;
+DriverCalls load() {
+  DriverCalls out;
   find(out.get_device, "cuDeviceGet");
   find(out.resource_of_device, "cuDeviceGetDevResource");
   find(out.split, "cuDevSmResourceSplitByCount");
@@ -43,8 +43,8 @@ Driver load() {
 
 }  // namespace
 
-const Driver& driver() {
-  static const Driver table = load();
+const DriverCalls& driver() {
+  static const DriverCalls table = load();
   return table;
 }
 

@@ -7,7 +7,7 @@
 namespace penstock::kernels::cuda {
 
 /// Available from CUDA 12.5 on.
-struct Driver {
+struct DriverCalls {
   decltype(&cuDeviceGet) get_device = nullptr;
   decltype(&cuDeviceGetDevResource) resource_of_device = nullptr;
   decltype(&cuDevSmResourceSplitByCount) split = nullptr;
@@ -20,9 +20,9 @@ struct Driver {
 };
 
 /// Returns the machine's driver. Throws BadInput with its version if it is too old.
-const Driver& driver();
+const DriverCalls& driver();
 
 /// Throws core::Error with `call` and the driver's message, unless the result is success.
-void check(const Driver& driver, CUresult result, const char* call);
+void check(const DriverCalls& driver, CUresult result, const char* call);
 
 }  // namespace penstock::kernels::cuda

@@ -18,37 +18,37 @@
 namespace penstock::kernels::cuda {
 
 #ifdef __CUDACC__
-using Bf16 = __nv_bfloat16;
-using Fp16 = __half;
-PENSTOCK_DEVICE inline float load(Bf16 x) {
+using Bf16Number = __nv_bfloat16;
+using Fp16Number = __half;
+PENSTOCK_DEVICE inline float load(Bf16Number x) {
   return __bfloat162float(x);
 }
-PENSTOCK_DEVICE inline float load(Fp16 x) {
+PENSTOCK_DEVICE inline float load(Fp16Number x) {
   return __half2float(x);
 }
-PENSTOCK_DEVICE inline void store(Bf16& x, float value) {
+PENSTOCK_DEVICE inline void store(Bf16Number& x, float value) {
   x = __float2bfloat16_rn(value);
 }
-PENSTOCK_DEVICE inline void store(Fp16& x, float value) {
+PENSTOCK_DEVICE inline void store(Fp16Number& x, float value) {
   x = __float2half_rn(value);
 }
 #else
-struct Bf16 {
+struct Bf16Number {
   std::uint16_t bits;
 };
-struct Fp16 {
+struct Fp16Number {
   std::uint16_t bits;
 };
-inline float load(Bf16 x) {
+inline float load(Bf16Number x) {
   return from_bf16(x.bits);
 }
-inline float load(Fp16 x) {
+inline float load(Fp16Number x) {
   return from_fp16(x.bits);
 }
-inline void store(Bf16& x, float value) {
+inline void store(Bf16Number& x, float value) {
   x.bits = to_bf16(value);
 }
-inline void store(Fp16& x, float value) {
+inline void store(Fp16Number& x, float value) {
   x.bits = to_fp16(value);
 }
 #endif
@@ -66,9 +66,9 @@ void with_element(Element element, const Body& body) {
     case Element::fp32:
       return body(float{});
     case Element::bf16:
-      return body(Bf16{});
+      return body(Bf16Number{});
     case Element::fp16:
-      return body(Fp16{});
+      return body(Fp16Number{});
     case Element::int64:
       break;
   }

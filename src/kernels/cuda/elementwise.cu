@@ -11,14 +11,14 @@ namespace {
 constexpr int kMost = 16;
 
 template <class T>
-struct Terms {
+struct TermList {
   const T* at[kMost];
   int count;
   bool product, first;  ///< first: the result begins here
 };
 
 template <class T>
-void sweep(const Queue& queue, const Terms<T>& terms, std::int64_t count, T* result) {
+void sweep(const LaunchQueue& queue, const TermList<T>& terms, std::int64_t count, T* result) {
   each(queue, count, [=] PENSTOCK_DEVICE(std::int64_t i) {
     float value = terms.first ? load(terms.at[0][i]) : load(result[i]);
     for (int k = terms.first ? 1 : 0; k < terms.count; ++k) {
@@ -30,22 +30,22 @@ void sweep(const Queue& queue, const Terms<T>& terms, std::int64_t count, T* res
 }
 
 template <class T>
-void sweep_all(const Program::Run& run, const std::vector<Where>& from, bool product, std::int64_t count,
-               Where to) {
+void sweep_all(const KernelProgram::StepContext& run, const std::vector<TensorLocation>& from, bool product,
+               std::int64_t count, TensorLocation to) {
   for (std::size_t begin = 0; begin < from.size(); begin += kMost) {
-    Terms<T> terms{{}, 0, product, begin == 0};
+    TermList<T> terms{{}, 0, product, begin == 0};
     for (std::size_t k = begin; k < from.size() && terms.count < kMost; ++k)
       terms.at[terms.count++] = run.as<const T>(from[k]);
     sweep(run.queue, terms, count, run.as<T>(to));
   }
 }
 
-void combine(Program& program, Element element, std::vector<Where> from, bool product, std::int64_t count,
-             Where to) {
+void combine(KernelProgram& program, Element element, std::vector<TensorLocation> from, bool product,
+             std::int64_t count, TensorLocation to) {
   program.call(product           ? "product"
                : from.size() > 1 ? "sum"
                                  : "copy",
-               [=](const Program::Run& run) {
+               [=](const KernelProgram::StepContext& run) {
                  with_element(element,
                               [&](auto zero) { sweep_all<decltype(zero)>(run, from, product, count, to); });
                });
@@ -53,14 +53,14 @@ void combine(Program& program, Element element, std::vector<Where> from, bool pr
 
 }  // namespace
 
-void build_elementwise(Draft& draft) {
+void build_elementwise(KernelDraft& draft) {
   const Elementwise e = elementwise(draft.op);
   const std::int64_t count = draft.samples * e.elements;
-  std::vector<Where> all;
+  std::vector<TensorLocation> all;
   for (std::size_t i = 0; i < static_cast<std::size_t>(e.terms); ++i) all.push_back(input(i));
   combine(draft.forward, draft.element, all, e.product, count, kOutput);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    std::vector<Where> factors = e.product ? all : std::vector<Where>{kOutputGradient};
+    std::vector<TensorLocation> factors = e.product ? all : std::vector<TensorLocation>{kOutputGradient};
     if (e.product) factors[i] = kOutputGradient;
     combine(draft.input_gradient, draft.element, factors, e.product, count, input_gradient(i));
   }

@@ -10,9 +10,9 @@ namespace penstock::kernels::cuda {
 namespace {
 
 /// The look-ups of all samples.
-struct Bags {
+struct LookupBags {
   std::int64_t samples;
-  Embedding e;
+  EmbeddingShape e;
   PENSTOCK_BOTH std::int64_t lookups() const { return samples * e.lookups; }
   PENSTOCK_BOTH std::int64_t count() const { return e.sum ? e.lookups : 1; }  ///< look-ups per output row
   PENSTOCK_BOTH bool knows(std::int64_t row) const { return row >= 0 && row < e.table; }
@@ -20,7 +20,8 @@ struct Bags {
 };
 
 template <class T>
-void gather(const Queue& queue, const Bags& bags, const std::int64_t* rows, const T* table, T* y) {
+void gather(const LaunchQueue& queue, const LookupBags& bags, const std::int64_t* rows, const T* table,
+            T* y) {
   int* fault = queue.fault;
   each(queue, bags.lookups() / bags.count() * bags.e.width, [=] PENSTOCK_DEVICE(std::int64_t i) {
     const std::int64_t first = i / bags.e.width * bags.count(), column = i % bags.e.width;
@@ -34,17 +35,17 @@ void gather(const Queue& queue, const Bags& bags, const std::int64_t* rows, cons
   });
 }
 
-void number_all(const Queue& queue, std::int64_t count, std::int64_t* numbers) {
+void number_all(const LaunchQueue& queue, std::int64_t count, std::int64_t* numbers) {
   each(queue, count, [=] PENSTOCK_DEVICE(std::int64_t i) { numbers[i] = i; });
 }
 
 /// Adds up gradients: `rows` and `lookups` are sorted by row; the first of a row's look-ups adds up all of
 /// them.
 template <class T>
-void scatter(const Queue& queue, const Bags& bags, const std::int64_t* rows, const std::int64_t* lookups,
-             const T* y, T* table) {
+void scatter(const LaunchQueue& queue, const LookupBags& bags, const std::int64_t* rows,
+             const std::int64_t* lookups, const T* y, T* table) {
   int* fault = queue.fault;
-  each_by_team(queue, bags.lookups(), [=] PENSTOCK_DEVICE(const Team& team, std::int64_t i) {
+  each_by_team(queue, bags.lookups(), [=] PENSTOCK_DEVICE(const RowThreads& team, std::int64_t i) {
     const std::int64_t row = rows[i], width = bags.e.width;
     if (i > 0 && rows[i - 1] == row) return;
     if (!bags.has(row)) {
@@ -61,17 +62,17 @@ void scatter(const Queue& queue, const Bags& bags, const std::int64_t* rows, con
   });
 }
 
-void gradient_steps(Program& program, const Bags& bags, Element element) {
+void gradient_steps(KernelProgram& program, const LookupBags& bags, Element element) {
   const std::int64_t count = bags.lookups(), bytes = count * 8, extra = sort_workspace(count);
-  const Where numbers = program.scratch(bytes), rows = program.scratch(bytes),
-              lookups = program.scratch(bytes), workspace = program.scratch(extra);
-  program.call("sort", [=](const Program::Run& run) {
+  const TensorLocation numbers = program.scratch(bytes), rows = program.scratch(bytes),
+                       lookups = program.scratch(bytes), workspace = program.scratch(extra);
+  program.call("sort", [=](const KernelProgram::StepContext& run) {
     number_all(run.queue, count, run.as<std::int64_t>(numbers));
     sort_pairs(run.queue, count, run.at(workspace), extra, run.as<const std::int64_t>(input(0)),
                run.as<std::int64_t>(rows), run.as<const std::int64_t>(numbers),
                run.as<std::int64_t>(lookups));
   });
-  program.call("scatter", [=](const Program::Run& run) {
+  program.call("scatter", [=](const KernelProgram::StepContext& run) {
     with_element(element, [&](auto zero) {
       using T = decltype(zero);
       scatter(run.queue, bags, run.as<const std::int64_t>(rows), run.as<const std::int64_t>(lookups),
@@ -82,9 +83,9 @@ void gradient_steps(Program& program, const Bags& bags, Element element) {
 
 }  // namespace
 
-void build_embedding(Draft& draft) {
-  const Bags bags{draft.samples, embedding(draft.op)};
-  draft.forward.call("gather", [=, element = draft.element](const Program::Run& run) {
+void build_embedding(KernelDraft& draft) {
+  const LookupBags bags{draft.samples, embedding(draft.op)};
+  draft.forward.call("gather", [=, element = draft.element](const KernelProgram::StepContext& run) {
     with_element(element, [&](auto zero) {
       using T = decltype(zero);
       gather(run.queue, bags, run.as<const std::int64_t>(input(0)), run.as<const T>(parameter(0)),

@@ -44,24 +44,25 @@ PENSTOCK_DEVICE inline float slope(Function function, float known) {
 }
 
 template <class T>
-void forward(const Queue& queue, Function function, std::int64_t count, const T* x, T* y) {
+void forward(const LaunchQueue& queue, Function function, std::int64_t count, const T* x, T* y) {
   each(queue, count, [=] PENSTOCK_DEVICE(std::int64_t i) { store(y[i], applied(function, load(x[i]))); });
 }
 
 template <class T>
-void gradient(const Queue& queue, Function function, std::int64_t count, const T* known, const T* y, T* x) {
+void gradient(const LaunchQueue& queue, Function function, std::int64_t count, const T* known, const T* y,
+              T* x) {
   each(queue, count,
        [=] PENSTOCK_DEVICE(std::int64_t i) { store(x[i], slope(function, load(known[i])) * load(y[i])); });
 }
 
 template <class T>
-void add_row(const Queue& queue, std::int64_t rows, std::int64_t columns, const T* row, T* y) {
+void add_row(const LaunchQueue& queue, std::int64_t rows, std::int64_t columns, const T* row, T* y) {
   each(queue, rows * columns,
        [=] PENSTOCK_DEVICE(std::int64_t i) { store(y[i], load(y[i]) + load(row[i % columns])); });
 }
 
 template <class T>
-void sum_rows(const Queue& queue, const Columns& c, const T* y, float* partial, T* sums) {
+void sum_rows(const LaunchQueue& queue, const ColumnPieces& c, const T* y, float* partial, T* sums) {
   column_sums(
       queue, c, partial,
       [=] PENSTOCK_DEVICE(std::int64_t row, std::int64_t column) {
@@ -71,19 +72,19 @@ void sum_rows(const Queue& queue, const Columns& c, const T* y, float* partial, 
 }
 
 template <class T>
-void add_to(const Queue& queue, std::int64_t count, T* to, const T* term) {
+void add_to(const LaunchQueue& queue, std::int64_t count, T* to, const T* term) {
   each(queue, count, [=] PENSTOCK_DEVICE(std::int64_t i) { store(to[i], load(to[i]) + load(term[i])); });
 }
 
 }  // namespace
 
-Where columns_scratch(Program& program, const Columns& c) {
+TensorLocation columns_scratch(KernelProgram& program, const ColumnPieces& c) {
   return program.scratch(c.pieces() * c.columns * static_cast<std::int64_t>(sizeof(float)));
 }
 
-void function_forward(Program& program, Function function, Element element, std::int64_t count, Where x,
-                      Where y) {
-  program.call("function", [=](const Program::Run& run) {
+void function_forward(KernelProgram& program, Function function, Element element, std::int64_t count,
+                      TensorLocation x, TensorLocation y) {
+  program.call("function", [=](const KernelProgram::StepContext& run) {
     with_element(element, [&](auto zero) {
       using T = decltype(zero);
       forward(run.queue, function, count, run.as<const T>(x), run.as<T>(y));
@@ -91,9 +92,9 @@ void function_forward(Program& program, Function function, Element element, std:
   });
 }
 
-void function_gradient(Program& program, Function function, Element element, std::int64_t count, Where known,
-                       Where y_gradient, Where x_gradient) {
-  program.call("slope", [=](const Program::Run& run) {
+void function_gradient(KernelProgram& program, Function function, Element element, std::int64_t count,
+                       TensorLocation known, TensorLocation y_gradient, TensorLocation x_gradient) {
+  program.call("slope", [=](const KernelProgram::StepContext& run) {
     with_element(element, [&](auto zero) {
       using T = decltype(zero);
       gradient(run.queue, function, count, run.as<const T>(known), run.as<const T>(y_gradient),
@@ -102,9 +103,9 @@ void function_gradient(Program& program, Function function, Element element, std
   });
 }
 
-void add_bias(Program& program, Element element, std::int64_t rows, std::int64_t columns, Where bias,
-              Where y) {
-  program.call("bias", [=](const Program::Run& run) {
+void add_bias(KernelProgram& program, Element element, std::int64_t rows, std::int64_t columns,
+              TensorLocation bias, TensorLocation y) {
+  program.call("bias", [=](const KernelProgram::StepContext& run) {
     with_element(element, [&](auto zero) {
       using T = decltype(zero);
       add_row(run.queue, rows, columns, run.as<const T>(bias), run.as<T>(y));
@@ -112,11 +113,11 @@ void add_bias(Program& program, Element element, std::int64_t rows, std::int64_t
   });
 }
 
-void bias_gradient(Program& program, Element element, std::int64_t rows, std::int64_t columns,
-                   Where y_gradient, Where result) {
-  const Columns c{rows, columns};
-  const Where partial = columns_scratch(program, c);
-  program.call("column sums", [=](const Program::Run& run) {
+void bias_gradient(KernelProgram& program, Element element, std::int64_t rows, std::int64_t columns,
+                   TensorLocation y_gradient, TensorLocation result) {
+  const ColumnPieces c{rows, columns};
+  const TensorLocation partial = columns_scratch(program, c);
+  program.call("column sums", [=](const KernelProgram::StepContext& run) {
     with_element(element, [&](auto zero) {
       using T = decltype(zero);
       sum_rows(run.queue, c, run.as<const T>(y_gradient), run.as<float>(partial), run.as<T>(result));
@@ -124,14 +125,14 @@ void bias_gradient(Program& program, Element element, std::int64_t rows, std::in
   });
 }
 
-void add_elements(const Queue& queue, Element element, std::int64_t count, void* to, const void* term) {
+void add_elements(const LaunchQueue& queue, Element element, std::int64_t count, void* to, const void* term) {
   with_element(element, [&](auto zero) {
     using T = decltype(zero);
     add_to(queue, count, static_cast<T*>(to), static_cast<const T*>(term));
   });
 }
 
-void build_activation(Draft& draft) {
+void build_activation(KernelDraft& draft) {
   const Activation a = activation(draft.op);
   if (a.function == Function::none)
     throw core::BadInput("operator '" + draft.op.name +

@@ -12,20 +12,20 @@ inline bool from_output(Function function) {
 }
 
 /// y = f(x) for `count` elements; y may be x. `function` is never none in this file.
-void function_forward(Program& program, Function function, Element element, std::int64_t count, Where x,
-                      Where y);
+void function_forward(KernelProgram& program, Function function, Element element, std::int64_t count,
+                      TensorLocation x, TensorLocation y);
 /// x' = f'(x) y'; `known` is the output if the derivative follows from it, otherwise the argument.
-void function_gradient(Program& program, Function function, Element element, std::int64_t count, Where known,
-                       Where y_gradient, Where x_gradient);
+void function_gradient(KernelProgram& program, Function function, Element element, std::int64_t count,
+                       TensorLocation known, TensorLocation y_gradient, TensorLocation x_gradient);
 
 /// Adds `bias` to every row of y, rows x columns.
-void add_bias(Program& program, Element element, std::int64_t rows, std::int64_t columns, Where bias,
-              Where y);
+void add_bias(KernelProgram& program, Element element, std::int64_t rows, std::int64_t columns,
+              TensorLocation bias, TensorLocation y);
 /// Sum of all rows of y_gradient.
-void bias_gradient(Program& program, Element element, std::int64_t rows, std::int64_t columns,
-                   Where y_gradient, Where bias_gradient);
+void bias_gradient(KernelProgram& program, Element element, std::int64_t rows, std::int64_t columns,
+                   TensorLocation y_gradient, TensorLocation bias_gradient);
 
 /// to += term
-void add_elements(const Queue& queue, Element element, std::int64_t count, void* to, const void* term);
+void add_elements(const LaunchQueue& queue, Element element, std::int64_t count, void* to, const void* term);
 
 }  // namespace penstock::kernels::cuda

@@ -4,7 +4,7 @@
 
 namespace penstock::kernels::cuda {
 
-void build(Draft& draft) {
+void build(KernelDraft& draft) {
   using graph::OpKind;
   switch (draft.op.kind) {
     case OpKind::linear:
@@ -36,14 +36,15 @@ void build(Draft& draft) {
   }
 }
 
-Passes::Passes(const graph::Operator& op, std::int64_t samples, Precision precision, Libraries& libraries)
+PassPrograms::PassPrograms(const graph::Operator& op, std::int64_t samples, Precision precision,
+                           LibraryHandles& libraries)
     : slots_(slots_of(op, samples, precision)) {
-  Draft draft{op,     samples,      precision,    storage(precision), libraries,
-              slots_, programs_[0], programs_[1], programs_[2]};
+  KernelDraft draft{op,     samples,      precision,    storage(precision), libraries,
+                    slots_, programs_[0], programs_[1], programs_[2]};
   build(draft);
 }
 
-void Passes::run(graph::Pass pass, const Operands& operands, const Queue& queue) const {
+void PassPrograms::run(graph::Pass pass, const Operands& operands, const LaunchQueue& queue) const {
   check(slots_, pass, operands);
   program(pass).run(operands, queue);
 }

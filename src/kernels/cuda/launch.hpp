@@ -18,9 +18,9 @@ constexpr int kThreads = 256, kWarp = 32;
 constexpr std::int64_t kMostBlocks = 1 << 16;
 
 /// Threads that share one row. All of them make the same calls of sum and largest.
-class Team {
+class RowThreads {
  public:
-  PENSTOCK_DEVICE explicit Team(float* shared) : shared_(shared) {}
+  PENSTOCK_DEVICE explicit RowThreads(float* shared) : shared_(shared) {}
   PENSTOCK_DEVICE int rank() const { return static_cast<int>(threadIdx.x); }
   PENSTOCK_DEVICE int size() const { return kThreads; }
   /// Sum of all threads' values, in a fixed order; every thread gets it.
@@ -60,13 +60,13 @@ __global__ void __launch_bounds__(kThreads) each_kernel(std::int64_t count, Body
 template <class Body>
 __global__ void __launch_bounds__(kThreads) team_kernel(std::int64_t count, Body body) {
   __shared__ float shared[kThreads / kWarp];
-  const Team team(shared);
+  const RowThreads team(shared);
   for (std::int64_t i = blockIdx.x; i < count; i += gridDim.x) body(team, i);
 }
 
 /// Runs body(i) for i in [0, count), one thread each.
 template <class Body>
-void each(const Queue& queue, std::int64_t count, const Body& body) {
+void each(const LaunchQueue& queue, std::int64_t count, const Body& body) {
   const auto blocks = static_cast<unsigned>(std::min(kMostBlocks, (count + kThreads - 1) / kThreads));
   each_kernel<<<blocks, kThreads, 0, queue.stream>>>(count, body);
   check_launch();
@@ -74,7 +74,7 @@ void each(const Queue& queue, std::int64_t count, const Body& body) {
 
 /// Runs body(team, i) for i in [0, count), one team each.
 template <class Body>
-void each_by_team(const Queue& queue, std::int64_t count, const Body& body) {
+void each_by_team(const LaunchQueue& queue, std::int64_t count, const Body& body) {
   const auto blocks = static_cast<unsigned>(std::min(kMostBlocks, count));
   team_kernel<<<blocks, kThreads, 0, queue.stream>>>(count, body);
   check_launch();
@@ -82,7 +82,7 @@ void each_by_team(const Queue& queue, std::int64_t count, const Body& body) {
 
 #else
 
-class Team {
+class RowThreads {
  public:
   int rank() const { return 0; }
   int size() const { return 1; }
@@ -91,13 +91,13 @@ class Team {
 };
 
 template <class Body>
-void each(const Queue&, std::int64_t count, const Body& body) {
+void each(const LaunchQueue&, std::int64_t count, const Body& body) {
   for (std::int64_t i = 0; i < count; ++i) body(i);
 }
 
 template <class Body>
-void each_by_team(const Queue&, std::int64_t count, const Body& body) {
-  for (std::int64_t i = 0; i < count; ++i) body(Team(), i);
+void each_by_team(const LaunchQueue&, std::int64_t count, const Body& body) {
+  for (std::int64_t i = 0; i < count; ++i) body(RowThreads(), i);
 }
 
 #endif

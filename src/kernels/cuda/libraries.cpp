@@ -2,12 +2,12 @@
 
 namespace penstock::kernels::cuda {
 
-Libraries::Libraries(int count) : multiprocessors(count) {
+LibraryHandles::LibraryHandles(int count) : multiprocessors(count) {
   check(cublasLtCreate(&blas), "cublasLtCreate");
   check(cudnnCreate(&dnn), "cudnnCreate");
 }
 
-Libraries::~Libraries() {
+LibraryHandles::~LibraryHandles() {
   if (dnn != nullptr) cudnnDestroy(dnn);
   if (blas != nullptr) cublasLtDestroy(blas);
 }

@@ -5,13 +5,13 @@
 
 namespace penstock::kernels::cuda {
 
-struct Libraries {
+struct LibraryHandles {
   /// For the current device. `multiprocessors`: number for which cuBLASLt chooses kernels, on a partition; 0:
   /// the device's.
-  explicit Libraries(int multiprocessors);
-  ~Libraries();
-  Libraries(const Libraries&) = delete;
-  Libraries& operator=(const Libraries&) = delete;
+  explicit LibraryHandles(int multiprocessors);
+  ~LibraryHandles();
+  LibraryHandles(const LibraryHandles&) = delete;
+  LibraryHandles& operator=(const LibraryHandles&) = delete;
 
   int multiprocessors;
   cublasLtHandle_t blas = nullptr;
@@ -20,15 +20,15 @@ struct Libraries {
 
 /// Owns a library's object: made by `create`, freed by `destroy`.
 template <class Handle, auto create, auto destroy>
-class Owned {
+class LibraryObject {
  public:
   template <class... Arguments>
-  explicit Owned(const char* call, Arguments... arguments) {
+  explicit LibraryObject(const char* call, Arguments... arguments) {
     check(create(&handle_, arguments...), call);
   }
-  ~Owned() { destroy(handle_); }
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
+  ~LibraryObject() { destroy(handle_); }
+  LibraryObject(const LibraryObject&) = delete;
+  LibraryObject& operator=(const LibraryObject&) = delete;
   Handle get() const { return handle_; }
 
  private:

@@ -8,9 +8,9 @@
 namespace penstock::kernels::cuda {
 namespace {
 
-void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
+void linear_forward(KernelDraft& draft, const Linear& l, const DenseShape& d) {
   const bool relu = l.function == Function::relu, apart = l.function != Function::none && !relu;
-  Where argument = kOutput;
+  TensorLocation argument = kOutput;
   if (apart && !from_output(l.function)) {
     draft.slots.saved = {{"argument", draft.slots.output.shape, draft.element}};
     argument = saved(0);
@@ -20,9 +20,10 @@ void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
 }
 
 /// Gradient of the function's argument.
-Where argument_gradient(Program& program, const Draft& draft, const Linear& l, const Dense& d) {
+TensorLocation argument_gradient(KernelProgram& program, const KernelDraft& draft, const Linear& l,
+                                 const DenseShape& d) {
   if (l.function == Function::none) return kOutputGradient;
-  const Where gradient = program.scratch(d.rows * d.out * size(draft.element));
+  const TensorLocation gradient = program.scratch(d.rows * d.out * size(draft.element));
   function_gradient(program, l.function, draft.element, d.rows * d.out,
                     from_output(l.function) ? kOutput : saved(0), kOutputGradient, gradient);
   return gradient;
@@ -30,9 +31,9 @@ Where argument_gradient(Program& program, const Draft& draft, const Linear& l, c
 
 }  // namespace
 
-void build_linear(Draft& draft) {
+void build_linear(KernelDraft& draft) {
   const Linear l = linear(draft.op);
-  const Dense d{draft.samples * l.rows, l.in, l.out, l.bias};
+  const DenseShape d{draft.samples * l.rows, l.in, l.out, l.bias};
   linear_forward(draft, l, d);
   dense_input_gradient(draft.input_gradient, draft, d, argument_gradient(draft.input_gradient, draft, l, d),
                        parameter(0), input_gradient(0));
@@ -41,7 +42,7 @@ void build_linear(Draft& draft) {
                         parameter_gradient(1));
 }
 
-void build_matmul(Draft& draft) {
+void build_matmul(KernelDraft& draft) {
   const Product p = matmul(draft.op);
   const std::int64_t batch = draft.samples * p.batch;
   multiply(draft.forward, draft.libraries, draft.precision,

@@ -6,7 +6,7 @@
 
 namespace penstock::kernels::cuda {
 
-Memory::Memory(std::int64_t bytes) : bytes_(bytes) {
+DeviceMemory::DeviceMemory(std::int64_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   const cudaError_t status = cudaMalloc(&data_, static_cast<std::size_t>(bytes));
   if (status == cudaErrorMemoryAllocation) {
@@ -16,7 +16,7 @@ Memory::Memory(std::int64_t bytes) : bytes_(bytes) {
   check(status, "cudaMalloc");
 }
 
-Memory::~Memory() {
+DeviceMemory::~DeviceMemory() {
   if (data_ != nullptr) cudaFree(data_);
 }
 

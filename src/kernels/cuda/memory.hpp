@@ -5,13 +5,15 @@
 
 namespace penstock::kernels::cuda {
 
-class Memory {
+class DeviceMemory {
  public:
   /// On the current device; throws BadInput if memory does not suffice. 0 bytes: null.
-  explicit Memory(std::int64_t bytes);
-  ~Memory();
-  Memory(Memory&& other) noexcept : data_(other.data_), bytes_(other.bytes_) { other.data_ = nullptr; }
-  Memory& operator=(Memory&&) = delete;
+  explicit DeviceMemory(std::int64_t bytes);
+  ~DeviceMemory();
+  DeviceMemory(DeviceMemory&& other) noexcept : data_(other.data_), bytes_(other.bytes_) {
+    other.data_ = nullptr;
+  }
+  DeviceMemory& operator=(DeviceMemory&&) = delete;
   void* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
 

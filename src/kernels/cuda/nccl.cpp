@@ -23,10 +23,10 @@ void check(const NcclCalls& calls, ncclResult_t result, const char* call) {
     throw core::Error(core::ExitCode::device_failed, fmt::format("{}: {}", call, calls.error_string(result)));
 }
 
-class Nccl : public Collectives {
+class NcclCollectives : public Collectives {
  public:
-  Nccl(const std::vector<std::optional<int>>& devices, const Invitation& invitation, Select select,
-       QueueOf queue, const NcclCalls& calls)
+  NcclCollectives(const std::vector<std::optional<int>>& devices, const Invitation& invitation, Select select,
+                  QueueOf queue, const NcclCalls& calls)
       : calls_(calls), select_(std::move(select)), queue_(std::move(queue)), together_(invitation.empty()) {
     for (const auto device : devices) ranks_.emplace_back().device = device;
     try {
@@ -37,9 +37,9 @@ class Nccl : public Collectives {
     }
   }
   /// Does not wait for other processes, which may have ended: their last work is either done or irrelevant.
-  ~Nccl() override { end(together_ ? calls_.destroy : calls_.abort); }
-  Nccl(const Nccl&) = delete;
-  Nccl& operator=(const Nccl&) = delete;
+  ~NcclCollectives() override { end(together_ ? calls_.destroy : calls_.abort); }
+  NcclCollectives(const NcclCollectives&) = delete;
+  NcclCollectives& operator=(const NcclCollectives&) = delete;
 
   void all_reduce(std::size_t rank, Buffer& values, Stream& stream) override {
     call(rank, "ncclAllReduce", stream, [&](ncclComm_t comm, cudaStream_t on) {
@@ -78,7 +78,7 @@ class Nccl : public Collectives {
   }
 
   bool settled(std::size_t rank) override {
-    Rank& own = ranks_[rank];
+    NcclRank& own = ranks_[rank];
     const std::lock_guard lock(own.mutex);
     ncclResult_t state = ncclSuccess;
     check(calls_, calls_.state(alive(own), &state), "ncclCommGetAsyncError");
@@ -89,7 +89,7 @@ class Nccl : public Collectives {
   void abort() override { end(calls_.abort); }
 
  private:
-  struct Rank {
+  struct NcclRank {
     std::optional<int> device{};
     ncclComm_t comm = nullptr;
     std::mutex mutex{};  ///< excludes calls during an abort
@@ -97,7 +97,7 @@ class Nccl : public Collectives {
 
   void init_all() {
     std::vector<int> devices;
-    for (const Rank& rank : ranks_) devices.push_back(*rank.device);
+    for (const NcclRank& rank : ranks_) devices.push_back(*rank.device);
     std::vector<ncclComm_t> comms(ranks_.size());
     check(calls_, calls_.init_all(comms.data(), static_cast<int>(comms.size()), devices.data()),
           "ncclCommInitAll");
@@ -137,7 +137,7 @@ class Nccl : public Collectives {
 
   template <class Call>
   void call(std::size_t rank, const char* name, Stream& stream, const Call& call) {
-    Rank& own = ranks_[rank];
+    NcclRank& own = ranks_[rank];
     const std::lock_guard lock(own.mutex);
     const ncclComm_t comm = alive(own);
     check(calls_, call(comm, queue_(*own.device, stream)), name);
@@ -158,14 +158,14 @@ class Nccl : public Collectives {
     while (!settled(rank)) std::this_thread::yield();
   }
 
-  static ncclComm_t alive(const Rank& rank) {
+  static ncclComm_t alive(const NcclRank& rank) {
     if (rank.comm == nullptr)
       throw core::Error(core::ExitCode::device_failed, "NCCL: what several devices do together was aborted");
     return rank.comm;
   }
 
   void end(ncclResult_t (*how)(ncclComm_t)) {
-    for (Rank& rank : ranks_) {
+    for (NcclRank& rank : ranks_) {
       const std::lock_guard lock(rank.mutex);
       if (rank.comm != nullptr) how(std::exchange(rank.comm, nullptr));
     }
@@ -182,7 +182,7 @@ class Nccl : public Collectives {
   const Select select_;
   const QueueOf queue_;
   const bool together_;  ///< all ranks belong to this process
-  std::deque<Rank> ranks_;
+  std::deque<NcclRank> ranks_;
 };
 
 }  // namespace
@@ -190,7 +190,7 @@ class Nccl : public Collectives {
 std::unique_ptr<Collectives> make_collectives(const std::vector<std::optional<int>>& devices,
                                               const Invitation& invitation, Select select, QueueOf queue,
                                               const NcclCalls& calls) {
-  return std::make_unique<Nccl>(devices, invitation, std::move(select), std::move(queue), calls);
+  return std::make_unique<NcclCollectives>(devices, invitation, std::move(select), std::move(queue), calls);
 }
 
 Invitation make_invitation(const NcclCalls& calls) {

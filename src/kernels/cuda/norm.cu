@@ -13,7 +13,7 @@ namespace {
 
 /// Addresses; null if a pass does not use the tensor.
 template <class T>
-struct Tensors {
+struct NormTensors {
   std::int64_t rows, channels;
   bool batch;
   const T *x, *y_gradient;
@@ -23,7 +23,7 @@ struct Tensors {
   float *scale_gradient, *shift_gradient;
   float* partial;
 
-  PENSTOCK_BOTH Columns columns() const { return {rows, channels}; }
+  PENSTOCK_BOTH ColumnPieces columns() const { return {rows, channels}; }
   PENSTOCK_DEVICE std::int64_t group(std::int64_t row, std::int64_t c) const { return batch ? c : row; }
   PENSTOCK_DEVICE float normal(std::int64_t row, std::int64_t c) const {
     return (load(x[row * channels + c]) - mean[group(row, c)]) * factor[group(row, c)];
@@ -41,8 +41,8 @@ PENSTOCK_DEVICE inline float factor_of(float squares, std::int64_t count) {
 }
 
 template <class T>
-void layer_forward(const Queue& queue, const Tensors<T>& t) {
-  each_by_team(queue, t.rows, [=] PENSTOCK_DEVICE(const Team& team, std::int64_t row) {
+void layer_forward(const LaunchQueue& queue, const NormTensors<T>& t) {
+  each_by_team(queue, t.rows, [=] PENSTOCK_DEVICE(const RowThreads& team, std::int64_t row) {
     const T* x = t.x + row * t.channels;
     float sum = 0, squares = 0;
     for (std::int64_t c = team.rank(); c < t.channels; c += team.size()) sum += load(x[c]);
@@ -60,8 +60,8 @@ void layer_forward(const Queue& queue, const Tensors<T>& t) {
 
 /// With n the normalised input and g = scale y': x' = factor (g - mean of g - n times mean of g n).
 template <class T>
-void layer_input_gradient(const Queue& queue, const Tensors<T>& t) {
-  each_by_team(queue, t.rows, [=] PENSTOCK_DEVICE(const Team& team, std::int64_t row) {
+void layer_input_gradient(const LaunchQueue& queue, const NormTensors<T>& t) {
+  each_by_team(queue, t.rows, [=] PENSTOCK_DEVICE(const RowThreads& team, std::int64_t row) {
     float plain = 0, weighted = 0;
     for (std::int64_t c = team.rank(); c < t.channels; c += team.size()) {
       const float g = t.scale[c] * t.slope(row, c);
@@ -79,7 +79,7 @@ void layer_input_gradient(const Queue& queue, const Tensors<T>& t) {
 
 /// Sums of y' n and of y' along the columns.
 template <class T>
-void scale_and_shift_gradient(const Queue& queue, const Tensors<T>& t) {
+void scale_and_shift_gradient(const LaunchQueue& queue, const NormTensors<T>& t) {
   column_sums(
       queue, t.columns(), t.partial,
       [=] PENSTOCK_DEVICE(std::int64_t row, std::int64_t c) { return t.slope(row, c) * t.normal(row, c); },
@@ -91,7 +91,7 @@ void scale_and_shift_gradient(const Queue& queue, const Tensors<T>& t) {
 }
 
 template <class T>
-void batch_forward(const Queue& queue, const Tensors<T>& t) {
+void batch_forward(const LaunchQueue& queue, const NormTensors<T>& t) {
   column_sums(
       queue, t.columns(), t.partial,
       [=] PENSTOCK_DEVICE(std::int64_t row, std::int64_t c) { return load(t.x[row * t.channels + c]); },
@@ -109,7 +109,7 @@ void batch_forward(const Queue& queue, const Tensors<T>& t) {
 
 /// Like layer norm, over a column: g is y', and the scale is a common factor.
 template <class T>
-void batch_input_gradient(const Queue& queue, const Tensors<T>& t) {
+void batch_input_gradient(const LaunchQueue& queue, const NormTensors<T>& t) {
   scale_and_shift_gradient(queue, t);
   each(queue, t.rows * t.channels, [=] PENSTOCK_DEVICE(std::int64_t i) {
     const std::int64_t row = i / t.channels, c = i % t.channels;
@@ -120,7 +120,7 @@ void batch_input_gradient(const Queue& queue, const Tensors<T>& t) {
   });
 }
 
-void copy_gradients(const Queue& queue, std::int64_t channels, const float* scale, const float* shift,
+void copy_gradients(const LaunchQueue& queue, std::int64_t channels, const float* scale, const float* shift,
                     float* scale_gradient, float* shift_gradient) {
   each(queue, channels, [=] PENSTOCK_DEVICE(std::int64_t c) {
     scale_gradient[c] = scale[c];
@@ -129,8 +129,8 @@ void copy_gradients(const Queue& queue, std::int64_t channels, const float* scal
 }
 
 template <class T>
-Tensors<T> tensors(const Program::Run& run, const Norm& n, std::int64_t samples) {
-  Tensors<T> t{};
+NormTensors<T> tensors(const KernelProgram::StepContext& run, const NormShape& n, std::int64_t samples) {
+  NormTensors<T> t{};
   t.rows = samples * n.rows;
   t.channels = n.channels;
   t.batch = n.batch;
@@ -140,12 +140,13 @@ Tensors<T> tensors(const Program::Run& run, const Norm& n, std::int64_t samples)
   return t;
 }
 
-void forward_step(Program& program, const Norm& n, std::int64_t samples, Element element) {
-  const Where partial = n.batch ? columns_scratch(program, {samples * n.rows, n.channels}) : Where{};
-  program.call(n.batch ? "batch norm" : "layer norm", [=](const Program::Run& run) {
+void forward_step(KernelProgram& program, const NormShape& n, std::int64_t samples, Element element) {
+  const TensorLocation partial =
+      n.batch ? columns_scratch(program, {samples * n.rows, n.channels}) : TensorLocation{};
+  program.call(n.batch ? "batch norm" : "layer norm", [=](const KernelProgram::StepContext& run) {
     with_element(element, [&](auto zero) {
       using T = decltype(zero);
-      Tensors<T> t = tensors<T>(run, n, samples);
+      NormTensors<T> t = tensors<T>(run, n, samples);
       t.scale = run.as<const float>(parameter(0));
       t.shift = run.as<const float>(parameter(1));
       t.y = run.as<T>(kOutput);
@@ -156,30 +157,33 @@ void forward_step(Program& program, const Norm& n, std::int64_t samples, Element
   });
 }
 
-void input_gradient_step(Program& program, const Norm& n, std::int64_t samples, Element element) {
-  const Where partial = n.batch ? columns_scratch(program, {samples * n.rows, n.channels}) : Where{};
-  program.call(n.batch ? "batch norm gradient" : "layer norm gradient", [=](const Program::Run& run) {
-    with_element(element, [&](auto zero) {
-      using T = decltype(zero);
-      Tensors<T> t = tensors<T>(run, n, samples);
-      t.y_gradient = run.as<const T>(kOutputGradient);
-      t.scale = run.as<const float>(parameter(0));
-      t.x_gradient = run.as<T>(input_gradient(0));
-      if (!n.batch) return layer_input_gradient(run.queue, t);
-      t.partial = run.as<float>(partial);
-      t.scale_gradient = run.as<float>(handed(0));
-      t.shift_gradient = run.as<float>(handed(1));
-      batch_input_gradient(run.queue, t);
-    });
-  });
+void input_gradient_step(KernelProgram& program, const NormShape& n, std::int64_t samples, Element element) {
+  const TensorLocation partial =
+      n.batch ? columns_scratch(program, {samples * n.rows, n.channels}) : TensorLocation{};
+  program.call(n.batch ? "batch norm gradient" : "layer norm gradient",
+               [=](const KernelProgram::StepContext& run) {
+                 with_element(element, [&](auto zero) {
+                   using T = decltype(zero);
+                   NormTensors<T> t = tensors<T>(run, n, samples);
+                   t.y_gradient = run.as<const T>(kOutputGradient);
+                   t.scale = run.as<const float>(parameter(0));
+                   t.x_gradient = run.as<T>(input_gradient(0));
+                   if (!n.batch) return layer_input_gradient(run.queue, t);
+                   t.partial = run.as<float>(partial);
+                   t.scale_gradient = run.as<float>(handed(0));
+                   t.shift_gradient = run.as<float>(handed(1));
+                   batch_input_gradient(run.queue, t);
+                 });
+               });
 }
 
-void layer_weight_gradient(Program& program, const Norm& n, std::int64_t samples, Element element) {
-  const Where partial = columns_scratch(program, {samples * n.rows, n.channels});
-  program.call("column sums", [=](const Program::Run& run) {
+void layer_weight_gradient(KernelProgram& program, const NormShape& n, std::int64_t samples,
+                           Element element) {
+  const TensorLocation partial = columns_scratch(program, {samples * n.rows, n.channels});
+  program.call("column sums", [=](const KernelProgram::StepContext& run) {
     with_element(element, [&](auto zero) {
       using T = decltype(zero);
-      Tensors<T> t = tensors<T>(run, n, samples);
+      NormTensors<T> t = tensors<T>(run, n, samples);
       t.y_gradient = run.as<const T>(kOutputGradient);
       t.scale_gradient = run.as<float>(parameter_gradient(0));
       t.shift_gradient = run.as<float>(parameter_gradient(1));
@@ -189,8 +193,8 @@ void layer_weight_gradient(Program& program, const Norm& n, std::int64_t samples
   });
 }
 
-void batch_weight_gradient(Program& program, std::int64_t channels) {
-  program.call("copy", [=](const Program::Run& run) {
+void batch_weight_gradient(KernelProgram& program, std::int64_t channels) {
+  program.call("copy", [=](const KernelProgram::StepContext& run) {
     copy_gradients(run.queue, channels, run.as<const float>(handed(0)), run.as<const float>(handed(1)),
                    run.as<float>(parameter_gradient(0)), run.as<float>(parameter_gradient(1)));
   });
@@ -198,8 +202,8 @@ void batch_weight_gradient(Program& program, std::int64_t channels) {
 
 }  // namespace
 
-void build_norm(Draft& draft) {
-  const Norm n = norm(draft.op);
+void build_norm(KernelDraft& draft) {
+  const NormShape n = norm(draft.op);
   const std::int64_t groups = n.batch ? n.channels : draft.samples * n.rows;
   draft.slots.saved = {{"mean", {groups}, Element::fp32}, {"factor", {groups}, Element::fp32}};
   if (n.batch)

@@ -15,7 +15,7 @@ int count(const CUdevResource& resource) {
   return static_cast<int>(resource.sm.smCount);
 }
 
-Granularity granularity(const CUdevResource& device, Granularity usual) {
+PartitionGranularity granularity(const CUdevResource& device, PartitionGranularity usual) {
 #if CUDA_VERSION >= 13000  // earlier ones do not report it
   const auto least = static_cast<int>(device.sm.minSmPartitionSize),
              step = static_cast<int>(device.sm.smCoscheduledAlignment);
@@ -26,14 +26,15 @@ Granularity granularity(const CUdevResource& device, Granularity usual) {
 }
 
 /// Number of partitions of that size that the driver would make.
-int possible(const Driver& driver, const CUdevResource& device, int size) {
+int possible(const DriverCalls& driver, const CUdevResource& device, int size) {
   unsigned groups = 0;
   check(driver, driver.split(nullptr, &groups, &device, nullptr, 0, static_cast<unsigned>(size)),
         "cuDevSmResourceSplitByCount");
   return static_cast<int>(groups);
 }
 
-int largest_size(const Driver& driver, const CUdevResource& device, int partitions, Granularity allowed) {
+int largest_size(const DriverCalls& driver, const CUdevResource& device, int partitions,
+                 PartitionGranularity allowed) {
   for (int size = partition_size(count(device), partitions, allowed); size >= allowed.least;
        size -= allowed.step)
     if (possible(driver, device, size) >= partitions) return size;
@@ -41,7 +42,8 @@ int largest_size(const Driver& driver, const CUdevResource& device, int partitio
                                    partitions, count(device)));
 }
 
-std::vector<CUdevResource> cut(const Driver& driver, const CUdevResource& device, int partitions, int size) {
+std::vector<CUdevResource> cut(const DriverCalls& driver, const CUdevResource& device, int partitions,
+                               int size) {
   std::vector<CUdevResource> out(static_cast<std::size_t>(partitions));
   auto made = static_cast<unsigned>(partitions);
   check(driver, driver.split(out.data(), &made, &device, nullptr, 0, static_cast<unsigned>(size)),
@@ -56,7 +58,7 @@ std::vector<CUdevResource> cut(const Driver& driver, const CUdevResource& device
 
 }  // namespace
 
-void check(const Driver& driver, CUresult result, const char* call) {
+void check(const DriverCalls& driver, CUresult result, const char* call) {
   if (result == CUDA_SUCCESS) return;
   const char* why = nullptr;
   driver.error_string(result, &why);
@@ -64,13 +66,13 @@ void check(const Driver& driver, CUresult result, const char* call) {
                     fmt::format("{}: {}", call, why != nullptr ? why : "unknown error"));
 }
 
-Granularity usual_granularity(int capability) {
+PartitionGranularity usual_granularity(int capability) {
   if (capability >= 90) return {kFinest, kFinest};
   if (capability >= 80) return {4, 2};
   return {2, 2};
 }
 
-int partition_size(int multiprocessors, int partitions, Granularity granularity) {
+int partition_size(int multiprocessors, int partitions, PartitionGranularity granularity) {
   const int size = multiprocessors / partitions / granularity.step * granularity.step;
   if (size < granularity.least || size < 1)
     throw core::BadInput(fmt::format("{} multiprocessors make at most {} partitions of {}, not {}",
@@ -79,7 +81,8 @@ int partition_size(int multiprocessors, int partitions, Granularity granularity)
   return size;
 }
 
-GreenContext::GreenContext(const Driver& driver, CUdevice device, CUdevResource resource) : driver_(driver) {
+GreenContext::GreenContext(const DriverCalls& driver, CUdevice device, CUdevResource resource)
+    : driver_(driver) {
   CUdevResourceDesc description = nullptr;
   check(driver, driver.describe(&description, &resource, 1), "cuDevResourceGenerateDesc");
   check(driver, driver.create(&context_, description, device, CU_GREEN_CTX_DEFAULT_STREAM),
@@ -103,7 +106,8 @@ int GreenContext::multiprocessors() const {
   return count(granted);
 }
 
-Split::Split(const Driver& driver, int device, int partitions, Granularity usual) {
+DevicePartitions::DevicePartitions(const DriverCalls& driver, int device, int partitions,
+                                   PartitionGranularity usual) {
   CUdevice handle{};
   check(driver, driver.get_device(&handle, device), "cuDeviceGet");
   CUdevResource all{};
@@ -114,14 +118,14 @@ Split::Split(const Driver& driver, int device, int partitions, Granularity usual
   users_.resize(contexts_.size());
 }
 
-int Split::take() {
+int DevicePartitions::take() {
   const std::lock_guard lock(mutex_);
   const auto least = std::ranges::min_element(users_);
   ++*least;
   return static_cast<int>(least - users_.begin());
 }
 
-void Split::give_back(int index) {
+void DevicePartitions::give_back(int index) {
   const std::lock_guard lock(mutex_);
   --users_[static_cast<std::size_t>(index)];
 }

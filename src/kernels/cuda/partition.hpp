@@ -12,20 +12,20 @@
 namespace penstock::kernels::cuda {
 
 /// Partitions have at least `least` multiprocessors, and a multiple of `step`.
-struct Granularity {
+struct PartitionGranularity {
   int least = 1, step = 1;
 };
 /// Values of the driver's documentation, by compute capability (90 is 9.0).
-Granularity usual_granularity(int capability);
+PartitionGranularity usual_granularity(int capability);
 
 /// Maximum number of multiprocessors in each of `partitions` equal ones. Throws BadInput if it is below the
 /// minimum, with the possible number of partitions.
-int partition_size(int multiprocessors, int partitions, Granularity granularity);
+int partition_size(int multiprocessors, int partitions, PartitionGranularity granularity);
 
 /// One green context.
 class GreenContext {
  public:
-  GreenContext(const Driver& driver, CUdevice device, CUdevResource resource);
+  GreenContext(const DriverCalls& driver, CUdevice device, CUdevResource resource);
   ~GreenContext();
   GreenContext(const GreenContext&) = delete;
   GreenContext& operator=(const GreenContext&) = delete;
@@ -34,16 +34,16 @@ class GreenContext {
   int multiprocessors() const;  ///< as granted
 
  private:
-  const Driver& driver_;
+  const DriverCalls& driver_;
   CUgreenCtx context_ = nullptr;
 };
 
 /// A whole device in equal partitions.
-class Split {
+class DevicePartitions {
  public:
   /// If the driver makes fewer partitions than the size allows, smaller sizes are tried. Throws BadInput if
   /// no size works. `usual` is for drivers that do not report their granularity.
-  Split(const Driver& driver, int device, int partitions, Granularity usual);
+  DevicePartitions(const DriverCalls& driver, int device, int partitions, PartitionGranularity usual);
 
   const GreenContext& at(int index) const { return *contexts_[static_cast<std::size_t>(index)]; }
   int multiprocessors() const { return contexts_.front()->multiprocessors(); }  ///< of each

@@ -9,15 +9,15 @@ namespace penstock::kernels::cuda {
 namespace {
 
 /// Returns the split for a device and number of partitions, shared while in use.
-std::shared_ptr<Split> split_of(const CudaName& name) {
+std::shared_ptr<DevicePartitions> split_of(const CudaName& name) {
   static std::mutex mutex;
-  static std::map<std::pair<int, int>, std::weak_ptr<Split>> known;
+  static std::map<std::pair<int, int>, std::weak_ptr<DevicePartitions>> known;
   const std::lock_guard lock(mutex);
   auto& entry = known[{name.device, name.partitions}];
-  std::shared_ptr<Split> split = entry.lock();
+  std::shared_ptr<DevicePartitions> split = entry.lock();
   if (split == nullptr)
-    entry = split = std::make_shared<Split>(driver(), name.device, name.partitions,
-                                            usual_granularity(capability(name.device)));
+    entry = split = std::make_shared<DevicePartitions>(driver(), name.device, name.partitions,
+                                                       usual_granularity(capability(name.device)));
   return split;
 }
 
@@ -38,7 +38,7 @@ void reach_others(int device) {
 
 }  // namespace
 
-Place::Place(const CudaName& name) : name_(name) {
+DevicePlace::DevicePlace(const CudaName& name) : name_(name) {
   select(name.device);  // creates its primary context before green ones
   reach_others(name.device);
   if (name.partitions == 0) return;
@@ -46,22 +46,22 @@ Place::Place(const CudaName& name) : name_(name) {
   partition_ = split_->take();
 }
 
-Place::~Place() {
+DevicePlace::~DevicePlace() {
   if (split_ != nullptr) split_->give_back(partition_);
 }
 
-std::string Place::unique_name() const {
+std::string DevicePlace::unique_name() const {
   if (split_ != nullptr) return fmt::format("{}, partition {}", to_string(name_), partition_);
   char address[32] = {};
   check(cudaDeviceGetPCIBusId(address, sizeof address, name_.device), "cudaDeviceGetPCIBusId");
   return fmt::format("{} at {}", to_string(name_), address);
 }
 
-int Place::multiprocessors() const {
+int DevicePlace::multiprocessors() const {
   return split_ == nullptr ? 0 : split_->multiprocessors();
 }
 
-cudaStream_t Place::make_stream() const {
+cudaStream_t DevicePlace::make_stream() const {
   select(name_.device);
   if (split_ != nullptr) return split_->at(partition_).make_stream();
   cudaStream_t stream = nullptr;

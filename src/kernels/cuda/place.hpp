@@ -10,14 +10,14 @@
 
 namespace penstock::kernels::cuda {
 
-class Place {
+class DevicePlace {
  public:
   /// Takes a partition with the fewest users. Throws BadInput if the device has none, or the driver cannot
   /// partition it.
-  explicit Place(const CudaName& name);
-  ~Place();
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  explicit DevicePlace(const CudaName& name);
+  ~DevicePlace();
+  DevicePlace(const DevicePlace&) = delete;
+  DevicePlace& operator=(const DevicePlace&) = delete;
 
   int device() const { return name_.device; }
   const CudaName& name() const { return name_; }
@@ -28,11 +28,13 @@ class Place {
   /// Non-blocking; the caller destroys it before the place.
   cudaStream_t make_stream() const;
   /// True if both use the same multiprocessors.
-  bool operator==(const Place& other) const { return name_ == other.name_ && partition_ == other.partition_; }
+  bool operator==(const DevicePlace& other) const {
+    return name_ == other.name_ && partition_ == other.partition_;
+  }
 
  private:
   CudaName name_;
-  std::shared_ptr<Split> split_;  ///< null: the whole device
+  std::shared_ptr<DevicePartitions> split_;  ///< null: the whole device
   int partition_ = 0;
 };
 

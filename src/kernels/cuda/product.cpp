@@ -9,10 +9,10 @@
 namespace penstock::kernels::cuda {
 namespace {
 
-using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutCreate, cublasLtMatrixLayoutDestroy>;
-using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescCreate, cublasLtMatmulDescDestroy>;
-using Preference =
-    Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceCreate, cublasLtMatmulPreferenceDestroy>;
+using Layout = LibraryObject<cublasLtMatrixLayout_t, cublasLtMatrixLayoutCreate, cublasLtMatrixLayoutDestroy>;
+using Operation = LibraryObject<cublasLtMatmulDesc_t, cublasLtMatmulDescCreate, cublasLtMatmulDescDestroy>;
+using Preference = LibraryObject<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceCreate,
+                                 cublasLtMatmulPreferenceDestroy>;
 
 cudaDataType type_of(Precision precision) {
   switch (storage(precision)) {
@@ -44,7 +44,7 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t what
 }
 
 /// A stack of matrices.
-std::unique_ptr<Layout> stack(Precision precision, const Asked::Matrix& m, std::int64_t batch) {
+std::unique_ptr<Layout> stack(Precision precision, const BlasArguments::BlasMatrix& m, std::int64_t batch) {
   auto layout = std::make_unique<Layout>("cublasLtMatrixLayoutCreate", type_of(precision),
                                          static_cast<std::uint64_t>(m.rows),
                                          static_cast<std::uint64_t>(m.columns), m.rows);
@@ -54,8 +54,8 @@ std::unique_ptr<Layout> stack(Precision precision, const Asked::Matrix& m, std::
 }
 
 /// Descriptors for the library, and the kernel it chose.
-struct Plan {
-  Plan(Precision precision, const ProductSizes& s, const Asked& asked, int multiprocessors);
+struct ProductPlan {
+  ProductPlan(Precision precision, const ProductSizes& s, const BlasArguments& asked, int multiprocessors);
   void choose(cublasLtHandle_t library);
   std::string algorithm() const;
 
@@ -70,7 +70,8 @@ cublasLtEpilogue_t epilogue(const ProductSizes& s) {
   return s.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-Plan::Plan(Precision precision, const ProductSizes& s, const Asked& asked, int multiprocessors)
+ProductPlan::ProductPlan(Precision precision, const ProductSizes& s, const BlasArguments& asked,
+                         int multiprocessors)
     : sizes(s),
       operation("cublasLtMatmulDescCreate",
                 precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
@@ -85,7 +86,7 @@ Plan::Plan(Precision precision, const ProductSizes& s, const Asked& asked, int m
     set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{256});
 }
 
-void Plan::choose(cublasLtHandle_t library) {
+void ProductPlan::choose(cublasLtHandle_t library) {
   const Preference preference("cublasLtMatmulPreferenceCreate");
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(kMostWorkspace));
   set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -102,7 +103,7 @@ void Plan::choose(cublasLtHandle_t library) {
 }
 
 /// Numbers by which the library identifies its kernels.
-std::string Plan::algorithm() const {
+std::string ProductPlan::algorithm() const {
   const auto read = [this](cublasLtMatmulAlgoConfigAttributes_t what) {
     std::uint32_t value = 0;
     std::size_t written = 0;
@@ -117,16 +118,17 @@ std::string Plan::algorithm() const {
 
 }  // namespace
 
-void multiply(Program& program, Libraries& libraries, Precision precision, const ProductSizes& sizes,
-              Factor a, Factor b, Where c, Where bias) {
+void multiply(KernelProgram& program, LibraryHandles& libraries, Precision precision,
+              const ProductSizes& sizes, ProductFactor a, ProductFactor b, TensorLocation c,
+              TensorLocation bias) {
   core::require(sizes.batch == 1 || !sizes.bias, "only a single product has a bias");
   if (sizes.batch > INT32_MAX) throw core::BadInput(fmt::format("cuBLASLt has no batch of {}", sizes.batch));
-  const auto plan = std::make_shared<Plan>(precision, sizes, asked(sizes, a.transposed, b.transposed),
-                                           libraries.multiprocessors);
+  const auto plan = std::make_shared<ProductPlan>(precision, sizes, asked(sizes, a.transposed, b.transposed),
+                                                  libraries.multiprocessors);
   plan->choose(libraries.blas);
   const std::size_t bytes = plan->chosen.workspaceSize;
-  const Where workspace = program.scratch(static_cast<std::int64_t>(bytes));
-  program.call(plan->algorithm(), [=, library = libraries.blas](const Program::Run& run) {
+  const TensorLocation workspace = program.scratch(static_cast<std::int64_t>(bytes));
+  program.call(plan->algorithm(), [=, library = libraries.blas](const KernelProgram::StepContext& run) {
     if (plan->sizes.bias)
       set(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(run.at(bias)));
     const float alpha = plan->sizes.factor, beta = 0;

@@ -6,11 +6,11 @@
 
 namespace penstock::kernels::cuda {
 
-struct Libraries;
+struct LibraryHandles;
 
 /// A row-major matrix, or several of them one after another.
-struct Factor {
-  Where where;
+struct ProductFactor {
+  TensorLocation where;
   bool transposed = false;  ///< stored as its transpose
 };
 
@@ -24,19 +24,20 @@ struct ProductSizes {
 
 /// Arguments for cuBLASLt, which expects column-major matrices. A row-major matrix is its transpose there,
 /// and c^T = b^T a^T. Its bias, one number per row of its result, is ours, one per column.
-struct Asked {
-  struct Matrix {
+struct BlasArguments {
+  struct BlasMatrix {
     std::int64_t rows, columns;  ///< as stored; columns follow each other without a gap
     bool transposed;             ///< before it is multiplied
   };
-  Matrix first, second, result;  ///< result = first second; of b, a and c
+  BlasMatrix first, second, result;  ///< result = first second; of b, a and c
 };
-Asked asked(const ProductSizes& sizes, bool a_transposed, bool b_transposed);
+BlasArguments asked(const ProductSizes& sizes, bool a_transposed, bool b_transposed);
 
 /// Chooses the kernel by heuristics, among those that need at most kMostWorkspace bytes and accumulate in
 /// fp32. `bias` is used if the sizes include one. Throws BadInput if the library has none.
-void multiply(Program& program, Libraries& libraries, Precision precision, const ProductSizes& sizes,
-              Factor a, Factor b, Where c, Where bias = {});
+void multiply(KernelProgram& program, LibraryHandles& libraries, Precision precision,
+              const ProductSizes& sizes, ProductFactor a, ProductFactor b, TensorLocation c,
+              TensorLocation bias = {});
 
 constexpr std::int64_t kMostWorkspace = std::int64_t{32} << 20;
 

@@ -12,34 +12,35 @@
 
 namespace penstock::kernels::cuda {
 
-class Program {
+class KernelProgram {
  public:
   /// State of a running step: its queue, and the addresses of its tensors.
-  struct Run {
+  struct StepContext {
     const Operands& operands;
-    const std::vector<Memory>& memory;
-    const Queue& queue;
-    void* at(Where where) const {
-      return where.role == Where::Role::scratch ? memory[where.index].data() : find(operands, where)->data();
+    const std::vector<DeviceMemory>& memory;
+    const LaunchQueue& queue;
+    void* at(TensorLocation where) const {
+      return where.role == TensorLocation::OperandRole::scratch ? memory[where.index].data()
+                                                                : find(operands, where)->data();
     }
     template <class T>
-    T* as(Where where) const {
+    T* as(TensorLocation where) const {
       return static_cast<T*>(at(where));
     }
   };
 
-  void call(std::string name, std::function<void(const Run&)> step);
+  void call(std::string name, std::function<void(const StepContext&)> step);
   /// Scratch memory of the program.
-  Where scratch(std::int64_t bytes);
-  void run(const Operands& operands, const Queue& queue) const;
+  TensorLocation scratch(std::int64_t bytes);
+  void run(const Operands& operands, const LaunchQueue& queue) const;
 
   std::string algorithm() const;  ///< names of the steps
   core::Bytes workspace() const;
 
  private:
-  std::vector<std::function<void(const Run&)>> steps_;
+  std::vector<std::function<void(const StepContext&)>> steps_;
   std::vector<std::string> names_;
-  std::vector<Memory> memory_;
+  std::vector<DeviceMemory> memory_;
 };
 
 }  // namespace penstock::kernels::cuda

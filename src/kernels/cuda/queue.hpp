@@ -5,7 +5,7 @@ struct CUstream_st;  // pointee of cudaStream_t
 
 namespace penstock::kernels::cuda {
 
-struct Queue {
+struct LaunchQueue {
   CUstream_st* stream = nullptr;
   int* fault = nullptr;  ///< word on the device that kernels set when an embedding looks up a missing row
 };

@@ -11,8 +11,8 @@ namespace {
 // A thread uses the same columns in every loop, so that x and y may be one array.
 
 template <class T>
-void forward(const Queue& queue, const Softmax& m, const T* all, T* results) {
-  each_by_team(queue, m.rows, [=] PENSTOCK_DEVICE(const Team& team, std::int64_t row) {
+void forward(const LaunchQueue& queue, const Softmax& m, const T* all, T* results) {
+  each_by_team(queue, m.rows, [=] PENSTOCK_DEVICE(const RowThreads& team, std::int64_t row) {
     const T* x = all + row * m.width;
     T* y = results + row * m.width;
     float most = -INFINITY, sum = 0;
@@ -26,8 +26,8 @@ void forward(const Queue& queue, const Softmax& m, const T* all, T* results) {
 }
 
 template <class T>
-void gradient(const Queue& queue, const Softmax& m, const T* shares, const T* gradients, T* results) {
-  each_by_team(queue, m.rows, [=] PENSTOCK_DEVICE(const Team& team, std::int64_t row) {
+void gradient(const LaunchQueue& queue, const Softmax& m, const T* shares, const T* gradients, T* results) {
+  each_by_team(queue, m.rows, [=] PENSTOCK_DEVICE(const RowThreads& team, std::int64_t row) {
     const T *y = shares + row * m.width, *slope = gradients + row * m.width;
     T* x = results + row * m.width;
     float sum = 0;
@@ -40,9 +40,9 @@ void gradient(const Queue& queue, const Softmax& m, const T* shares, const T* gr
 
 }  // namespace
 
-void softmax_forward(Program& program, Element element, std::int64_t rows, std::int64_t width, Where x,
-                     Where y) {
-  program.call("softmax", [=](const Program::Run& run) {
+void softmax_forward(KernelProgram& program, Element element, std::int64_t rows, std::int64_t width,
+                     TensorLocation x, TensorLocation y) {
+  program.call("softmax", [=](const KernelProgram::StepContext& run) {
     with_element(element, [&](auto zero) {
       using T = decltype(zero);
       forward(run.queue, {rows, width}, run.as<const T>(x), run.as<T>(y));
@@ -50,9 +50,9 @@ void softmax_forward(Program& program, Element element, std::int64_t rows, std::
   });
 }
 
-void softmax_gradient(Program& program, Element element, std::int64_t rows, std::int64_t width, Where y,
-                      Where y_gradient, Where x_gradient) {
-  program.call("softmax gradient", [=](const Program::Run& run) {
+void softmax_gradient(KernelProgram& program, Element element, std::int64_t rows, std::int64_t width,
+                      TensorLocation y, TensorLocation y_gradient, TensorLocation x_gradient) {
+  program.call("softmax gradient", [=](const KernelProgram::StepContext& run) {
     with_element(element, [&](auto zero) {
       using T = decltype(zero);
       gradient(run.queue, {rows, width}, run.as<const T>(y), run.as<const T>(y_gradient),
@@ -61,7 +61,7 @@ void softmax_gradient(Program& program, Element element, std::int64_t rows, std:
   });
 }
 
-void build_softmax(Draft& draft) {
+void build_softmax(KernelDraft& draft) {
   const Softmax m = softmax(draft.op);
   const std::int64_t rows = draft.samples * m.rows;
   softmax_forward(draft.forward, draft.element, rows, m.width, input(0), kOutput);

@@ -14,7 +14,7 @@ std::int64_t sort_workspace(std::int64_t count) {
   return static_cast<std::int64_t>(bytes);
 }
 
-void sort_pairs(const Queue& queue, std::int64_t count, void* workspace, std::int64_t bytes,
+void sort_pairs(const LaunchQueue& queue, std::int64_t count, void* workspace, std::int64_t bytes,
                 const std::int64_t* keys, std::int64_t* sorted_keys, const std::int64_t* values,
                 std::int64_t* sorted_values) {
   auto size = static_cast<std::size_t>(bytes);

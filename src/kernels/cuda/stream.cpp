@@ -61,7 +61,7 @@ cudaGraph_t capture(cudaStream_t stream, int copies, const std::function<void()>
 
 }  // namespace
 
-CudaStream::CudaStream(std::shared_ptr<const Place> place) : place_(std::move(place)) {
+CudaStream::CudaStream(std::shared_ptr<const DevicePlace> place) : place_(std::move(place)) {
   select_device();
   check(cudaHostAlloc(reinterpret_cast<void**>(&fault_), sizeof(int), cudaHostAllocMapped), "cudaHostAlloc");
   *fault_ = 0;
@@ -117,7 +117,7 @@ std::function<void()> CudaStream::bundle(int copies, const std::function<void()>
   };
 }
 
-const Queue& queue_of(Stream& stream, const Place& place) {
+const LaunchQueue& queue_of(Stream& stream, const DevicePlace& place) {
   const auto* known = dynamic_cast<const CudaStream*>(&stream);
   core::require(known != nullptr && known->place() == place, "a kernel runs on a stream of its device");
   return known->queue();

@@ -12,7 +12,7 @@ namespace penstock::kernels::cuda {
 
 class CudaStream : public Stream {
  public:
-  explicit CudaStream(std::shared_ptr<const Place> place);
+  explicit CudaStream(std::shared_ptr<const DevicePlace> place);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
@@ -26,19 +26,19 @@ class CudaStream : public Stream {
   /// call.
   std::function<void()> bundle(int copies, const std::function<void()>& body) override;
 
-  const Queue& queue() const { return queue_; }
-  const Place& place() const { return *place_; }
+  const LaunchQueue& queue() const { return queue_; }
+  const DevicePlace& place() const { return *place_; }
 
  private:
   void select_device() const { select(place_->device()); }
 
-  std::shared_ptr<const Place> place_;
-  Queue queue_;
+  std::shared_ptr<const DevicePlace> place_;
+  LaunchQueue queue_;
   int* fault_ = nullptr;  ///< queue_.fault on the host side
-  std::optional<Memory> sweep_;
+  std::optional<DeviceMemory> sweep_;
 };
 
 /// Queue of a stream of `place`; throws an internal error for other streams.
-const Queue& queue_of(Stream& stream, const Place& place);
+const LaunchQueue& queue_of(Stream& stream, const DevicePlace& place);
 
 }  // namespace penstock::kernels::cuda

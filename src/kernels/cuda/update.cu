@@ -4,8 +4,8 @@
 namespace penstock::kernels::cuda {
 namespace {
 
-template <class T, UpdateRule::Kind kind>
-void sweep(const Queue& queue, const UpdateStep& step, const UpdateArrays& a, std::int64_t count) {
+template <class T, UpdateRule::RuleKind kind>
+void sweep(const LaunchQueue& queue, const UpdateStep& step, const UpdateArrays& a, std::int64_t count) {
   each(queue, count, [=] PENSTOCK_DEVICE(std::int64_t i) {
     const float w = a.master != nullptr ? a.master[i] : load(static_cast<const T*>(a.before)[i]);
     const float next = step.next<kind>(w, load(static_cast<const T*>(a.gradient)[i]), a, i);
@@ -16,7 +16,7 @@ void sweep(const Queue& queue, const UpdateStep& step, const UpdateArrays& a, st
 
 }  // namespace
 
-void update(const Queue& queue, const UpdateStep& step, const UpdateArrays& arrays, Element element,
+void update(const LaunchQueue& queue, const UpdateStep& step, const UpdateArrays& arrays, Element element,
             std::int64_t count) {
   with_element(element, [&](auto zero) {
     with_kind(step.rule.kind,

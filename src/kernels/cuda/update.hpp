@@ -7,7 +7,7 @@
 namespace penstock::kernels::cuda {
 
 /// `step` is fixed when the call is captured in a graph.
-void update(const Queue& queue, const UpdateStep& step, const UpdateArrays& arrays, Element element,
+void update(const LaunchQueue& queue, const UpdateStep& step, const UpdateArrays& arrays, Element element,
             std::int64_t count);
 
 }  // namespace penstock::kernels::cuda

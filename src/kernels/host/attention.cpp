@@ -12,8 +12,8 @@
 namespace penstock::kernels::host {
 namespace {
 
-struct Sizes : Heads {
-  Dense projection(std::size_t which) const {
+struct AttentionSizes : AttentionHeads {
+  DenseShape projection(std::size_t which) const {
     if (which == kResult) return {samples * a.queries, a.inner, a.hidden, a.last_bias, type};
     const std::int64_t in[] = {a.hidden, a.key_width, a.value_width};
     return {samples * (which == kQuery ? a.queries : a.keys), in[which], a.inner, a.bias, type};
@@ -22,14 +22,14 @@ struct Sizes : Heads {
 
 constexpr std::size_t kShares = 3, kContext = 4;  ///< saved in addition to the projected query, key and value
 
-Where weights(std::size_t which) {
+TensorLocation weights(std::size_t which) {
   return parameter(which);
 }
-Where bias(std::size_t which) {
+TensorLocation bias(std::size_t which) {
   return parameter(4 + which);
 }
 
-void add_slots(Draft& draft, const Attention& a) {
+void add_slots(KernelDraft& draft, const AttentionShape& a) {
   const auto slot = [&](const char* name, std::int64_t rows, std::int64_t width) {
     return Slot{name, {draft.samples, rows, width}, draft.element};
   };
@@ -40,20 +40,21 @@ void add_slots(Draft& draft, const Attention& a) {
                         slot("value_gradient", a.keys, a.inner)};
 }
 
-void attention_forward(Program& program, const Sizes& s) {
+void attention_forward(KernelProgram& program, const AttentionSizes& s) {
   for (const std::size_t i : {kQuery, kKey, kValue})
     dense_forward(program, s.projection(i), input(i), weights(i), bias(i), saved(i));
-  const Laid shares = s.scores(saved(kShares));
+  const PlacedTensor shares = s.scores(saved(kShares));
   multiply(program, s.queries(saved(kQuery)), transposed(s.keys(saved(kKey))), shares, s.a.scale());
   softmax_forward(program, s.score_rows(), shares.where, shares.where);
   multiply(program, shares, s.keys(saved(kValue)), s.queries(saved(kContext)));
   dense_forward(program, s.projection(kResult), saved(kContext), weights(kResult), bias(kResult), kOutput);
 }
 
-void attention_input_gradient(Program& program, const Sizes& s) {
-  const Where context = program.scratch(s.projection(kResult).x()).where;
+void attention_input_gradient(KernelProgram& program, const AttentionSizes& s) {
+  const TensorLocation context = program.scratch(s.projection(kResult).x()).where;
   dense_input_gradient(program, s.projection(kResult), kOutputGradient, weights(kResult), context);
-  const Laid shares = s.scores(saved(kShares)), gradient = s.scores(program.scratch(s.score_rows()).where);
+  const PlacedTensor shares = s.scores(saved(kShares)),
+                     gradient = s.scores(program.scratch(s.score_rows()).where);
   multiply(program, transposed(shares), s.queries(context), s.keys(handed(kValue)));
   multiply(program, s.queries(context), transposed(s.keys(saved(kValue))), gradient);
   softmax_gradient(program, s.score_rows(), shares.where, gradient.where, gradient.where);
@@ -63,7 +64,7 @@ void attention_input_gradient(Program& program, const Sizes& s) {
     dense_input_gradient(program, s.projection(i), handed(i), weights(i), input_gradient(i));
 }
 
-void attention_weight_gradient(Program& program, const Sizes& s) {
+void attention_weight_gradient(KernelProgram& program, const AttentionSizes& s) {
   for (const std::size_t i : {kQuery, kKey, kValue})
     dense_weight_gradient(program, s.projection(i), input(i), handed(i), parameter_gradient(i),
                           parameter_gradient(4 + i));
@@ -73,8 +74,8 @@ void attention_weight_gradient(Program& program, const Sizes& s) {
 
 }  // namespace
 
-void build_attention(Draft& draft) {
-  const Sizes sizes{{draft.samples, attention(draft.op), draft.type}};
+void build_attention(KernelDraft& draft) {
+  const AttentionSizes sizes{{draft.samples, attention(draft.op), draft.type}};
   add_slots(draft, sizes.a);
   attention_forward(draft.forward, sizes);
   attention_input_gradient(draft.input_gradient, sizes);

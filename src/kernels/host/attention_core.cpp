@@ -10,13 +10,13 @@
 namespace penstock::kernels::host {
 namespace {
 
-using Find = Program::Find;
+using Find = KernelProgram::Find;
 
 constexpr std::size_t kCoreShares = 0, kLogSums = 1;  ///< saved
 
 /// Converts scores to shares, and stores the logarithm of the sum of each row's exponentials.
 template <class Format>
-void scores_to_shares(const Find& at, const Heads& heads) {
+void scores_to_shares(const Find& at, const AttentionHeads& heads) {
   auto* scores = write<Format>(at(saved(kCoreShares)));
   auto* log_sums = static_cast<float*>(at(saved(kLogSums)));
   const std::int64_t keys = heads.a.keys;
@@ -33,8 +33,8 @@ void scores_to_shares(const Find& at, const Heads& heads) {
 
 /// Product of a row's output and its gradient: the mean of its shares' gradients.
 template <class Format>
-float mean_gradient(const Find& at, const Heads& heads, std::int64_t row) {
-  const Attention& a = heads.a;
+float mean_gradient(const Find& at, const AttentionHeads& heads, std::int64_t row) {
+  const AttentionShape& a = heads.a;
   const std::int64_t query = row % a.queries, head = row / a.queries % a.heads,
                      sample = row / (a.queries * a.heads),
                      first = (sample * a.queries + query) * a.inner + head * a.head();
@@ -47,7 +47,7 @@ float mean_gradient(const Find& at, const Heads& heads, std::int64_t row) {
 
 /// Converts gradients of shares to those of scores.
 template <class Format>
-void to_score_gradients(const Find& at, const Heads& heads, Where gradients) {
+void to_score_gradients(const Find& at, const AttentionHeads& heads, TensorLocation gradients) {
   const auto* shares = read<Format>(at(saved(kCoreShares)));
   auto* out = write<Format>(at(gradients));
   const std::int64_t keys = heads.a.keys;
@@ -58,8 +58,8 @@ void to_score_gradients(const Find& at, const Heads& heads, Where gradients) {
   });
 }
 
-void core_forward(Program& program, const Heads& heads, Element element) {
-  const Laid shares = heads.scores(saved(kCoreShares));
+void core_forward(KernelProgram& program, const AttentionHeads& heads, Element element) {
+  const PlacedTensor shares = heads.scores(saved(kCoreShares));
   multiply(program, heads.queries(input(kQuery)), transposed(heads.keys(input(kKey))), shares,
            heads.a.scale());
   program.call("softmax", [=](const Find& at) {
@@ -68,9 +68,9 @@ void core_forward(Program& program, const Heads& heads, Element element) {
   multiply(program, shares, heads.keys(input(kValue)), heads.queries(kOutput));
 }
 
-void core_backward(Program& program, const Heads& heads, Element element) {
-  const Laid shares = heads.scores(saved(kCoreShares)),
-             gradient = heads.scores(program.scratch(heads.score_rows()).where);
+void core_backward(KernelProgram& program, const AttentionHeads& heads, Element element) {
+  const PlacedTensor shares = heads.scores(saved(kCoreShares)),
+                     gradient = heads.scores(program.scratch(heads.score_rows()).where);
   const float scale = heads.a.scale();
   multiply(program, transposed(shares), heads.queries(kOutputGradient), heads.keys(input_gradient(kValue)));
   multiply(program, heads.queries(kOutputGradient), transposed(heads.keys(input(kValue))), gradient);
@@ -84,9 +84,9 @@ void core_backward(Program& program, const Heads& heads, Element element) {
 
 }  // namespace
 
-void build_attention_core(Draft& draft) {
-  const Heads heads{draft.samples, attention(draft.op), draft.type};
-  const Attention& a = heads.a;
+void build_attention_core(KernelDraft& draft) {
+  const AttentionHeads heads{draft.samples, attention(draft.op), draft.type};
+  const AttentionShape& a = heads.a;
   draft.slots.saved = {{"shares", {draft.samples, a.heads * a.queries, a.keys}, draft.element},
                        {"log_sums", {draft.samples, a.heads, a.queries}, Element::fp32}};
   core_forward(draft.forward, heads, draft.element);

@@ -7,22 +7,24 @@
 namespace penstock::kernels::host {
 
 /// Order of inputs, weights and biases.
-enum Projection : std::size_t { kQuery, kKey, kValue, kResult };
+enum ProjectionIndex : std::size_t { kQuery, kKey, kValue, kResult };
 
 /// Projected tensors of all samples, in the layout of products.
-struct Heads {
+struct AttentionHeads {
   std::int64_t samples;
-  Attention a;
+  AttentionShape a;
   Type type;
 
   /// View samples x heads x tokens x head of a tensor stored as samples x tokens x inner.
-  Laid by_head(Where where, std::int64_t tokens) const {
+  PlacedTensor by_head(TensorLocation where, std::int64_t tokens) const {
     const Dims strides = {tokens * a.inner, a.head(), a.inner, 1};
     return {where, Desc({samples, a.heads, tokens, a.head()}, type, strides)};
   }
-  Laid queries(Where where) const { return by_head(where, a.queries); }
-  Laid keys(Where where) const { return by_head(where, a.keys); }
-  Laid scores(Where where) const { return {where, plain({samples, a.heads, a.queries, a.keys}, type)}; }
+  PlacedTensor queries(TensorLocation where) const { return by_head(where, a.queries); }
+  PlacedTensor keys(TensorLocation where) const { return by_head(where, a.keys); }
+  PlacedTensor scores(TensorLocation where) const {
+    return {where, plain({samples, a.heads, a.queries, a.keys}, type)};
+  }
   std::int64_t rows() const { return samples * a.heads * a.queries; }  ///< rows of scores
   Desc score_rows() const { return plain({rows(), a.keys}, type); }
 };

@@ -88,8 +88,8 @@ class HostBackend : public Backend {
                                               Precision precision) override;
   std::unique_ptr<Kernel> make_kernel(const graph::Operator& op, std::int64_t samples,
                                       Precision precision) override;
-  std::unique_ptr<Update> make_update(const UpdateRule& rule, std::int64_t count,
-                                      Precision precision) override;
+  std::unique_ptr<OptimizerStep> make_update(const UpdateRule& rule, std::int64_t count,
+                                             Precision precision) override;
 
  private:
   void check(Precision precision) const;
@@ -165,8 +165,8 @@ std::unique_ptr<Kernel> HostBackend::make_attention_core(const graph::Operator& 
                                       build_attention_core);
 }
 
-std::unique_ptr<Update> HostBackend::make_update(const UpdateRule& rule, std::int64_t count,
-                                                 Precision precision) {
+std::unique_ptr<OptimizerStep> HostBackend::make_update(const UpdateRule& rule, std::int64_t count,
+                                                        Precision precision) {
   check(precision);
   return make_host_update(rule, count, storage(precision), threads_);
 }

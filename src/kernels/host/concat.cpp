@@ -10,12 +10,12 @@ namespace penstock::kernels::host {
 namespace {
 
 /// A column block of a matrix of rows `whole` bytes long.
-struct Block {
+struct ColumnBlock {
   std::int64_t rows, whole, offset, width;  ///< bytes, except `rows`
 };
 
 /// Copies `part` (dense) into its block of the matrix, or back.
-void copy_block(const Block& b, char* matrix, char* part, bool into) {
+void copy_block(const ColumnBlock& b, char* matrix, char* part, bool into) {
   parallel_each(b.rows, b.width, [&](std::int64_t row) {
     char* inside = matrix + row * b.whole + b.offset;
     char* outside = part + row * b.width;
@@ -25,14 +25,14 @@ void copy_block(const Block& b, char* matrix, char* part, bool into) {
 
 }  // namespace
 
-void build_concat(Draft& draft) {
+void build_concat(KernelDraft& draft) {
   const Concat c = concat(draft.op);
   const std::int64_t bytes = size(draft.element), whole = draft.slots.output.shape.back() * bytes;
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < c.widths.size(); ++i) {
-    const Block block{draft.samples * c.rows, whole, offset, c.widths[i] * bytes};
-    const auto step = [=](Where matrix, Where part, bool into) {
-      return [=](const Program::Find& at) {
+    const ColumnBlock block{draft.samples * c.rows, whole, offset, c.widths[i] * bytes};
+    const auto step = [=](TensorLocation matrix, TensorLocation part, bool into) {
+      return [=](const KernelProgram::Find& at) {
         copy_block(block, static_cast<char*>(at(matrix)), static_cast<char*>(at(part)), into);
       };
     };

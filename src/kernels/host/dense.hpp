@@ -6,7 +6,7 @@
 namespace penstock::kernels::host {
 
 /// rows x in times (out x in)^T, with a bias of `out` or none.
-struct Dense {
+struct DenseShape {
   std::int64_t rows, in, out;
   bool bias;
   Type type;
@@ -18,11 +18,12 @@ struct Dense {
 };
 
 /// `after` is applied to y before it is stored.
-void dense_forward(Program& program, const Dense& d, Where x, Where weights, Where bias, Where y,
-                   const dnnl::post_ops& after = {});
-void dense_input_gradient(Program& program, const Dense& d, Where y_gradient, Where weights,
-                          Where x_gradient);
-void dense_weight_gradient(Program& program, const Dense& d, Where x, Where y_gradient,
-                           Where weights_gradient, Where bias_gradient);
+void dense_forward(KernelProgram& program, const DenseShape& d, TensorLocation x, TensorLocation weights,
+                   TensorLocation bias, TensorLocation y, const dnnl::post_ops& after = {});
+void dense_input_gradient(KernelProgram& program, const DenseShape& d, TensorLocation y_gradient,
+                          TensorLocation weights, TensorLocation x_gradient);
+void dense_weight_gradient(KernelProgram& program, const DenseShape& d, TensorLocation x,
+                           TensorLocation y_gradient, TensorLocation weights_gradient,
+                           TensorLocation bias_gradient);
 
 }  // namespace penstock::kernels::host

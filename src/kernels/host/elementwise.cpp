@@ -10,21 +10,21 @@
 namespace penstock::kernels::host {
 namespace {
 
-using Find = Program::Find;
+using Find = KernelProgram::Find;
 
-void sum_forward(Draft& draft, std::size_t terms, std::int64_t count) {
+void sum_forward(KernelDraft& draft, std::size_t terms, std::int64_t count) {
   const Desc layout = plain({count}, draft.type);
   const dnnl::sum::primitive_desc description(layout, std::vector<float>(terms, 1),
                                               std::vector<Desc>(terms, layout), draft.forward.engine(),
                                               own_scratchpad());
-  std::vector<std::pair<int, Laid>> arguments = {{DNNL_ARG_DST, {kOutput, layout}}};
+  std::vector<std::pair<int, PlacedTensor>> arguments = {{DNNL_ARG_DST, {kOutput, layout}}};
   for (std::size_t i = 0; i < terms; ++i)
     arguments.push_back({DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), {input(i), layout}});
   draft.forward.primitive(description, arguments);
 }
 
 /// Copies the output gradient to a term's gradient, unless both are one buffer.
-void hand_on(Draft& draft, std::size_t term, std::int64_t count) {
+void hand_on(KernelDraft& draft, std::size_t term, std::int64_t count) {
   draft.input_gradient.call("copy", [=, bytes = size(draft.element)](const Find& at) {
     const auto* from = static_cast<const char*>(at(kOutputGradient));
     auto* to = static_cast<char*>(at(input_gradient(term)));
@@ -37,9 +37,10 @@ void hand_on(Draft& draft, std::size_t term, std::int64_t count) {
 
 /// to = the product of all `factors`.
 template <class Format>
-void multiply_all(const Find& at, const std::vector<Where>& factors, Where to, std::int64_t count) {
+void multiply_all(const Find& at, const std::vector<TensorLocation>& factors, TensorLocation to,
+                  std::int64_t count) {
   std::vector<const typename Format::Stored*> from;
-  for (const Where factor : factors) from.push_back(read<Format>(at(factor)));
+  for (const TensorLocation factor : factors) from.push_back(read<Format>(at(factor)));
   auto* result = write<Format>(at(to));
   parallel_ranges(count, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -50,23 +51,23 @@ void multiply_all(const Find& at, const std::vector<Where>& factors, Where to, s
   });
 }
 
-void product_step(Program& program, const Draft& draft, std::vector<Where> factors, Where to,
-                  std::int64_t count) {
+void product_step(KernelProgram& program, const KernelDraft& draft, std::vector<TensorLocation> factors,
+                  TensorLocation to, std::int64_t count) {
   program.call("product", [factors = std::move(factors), to, count, element = draft.element](const Find& at) {
     with_format(element, [&](auto format) { multiply_all<decltype(format)>(at, factors, to, count); });
   });
 }
 
 /// All inputs, with `instead` in place of number `without`.
-std::vector<Where> others(std::size_t terms, std::size_t without, Where instead) {
-  std::vector<Where> factors;
+std::vector<TensorLocation> others(std::size_t terms, std::size_t without, TensorLocation instead) {
+  std::vector<TensorLocation> factors;
   for (std::size_t i = 0; i < terms; ++i) factors.push_back(i == without ? instead : input(i));
   return factors;
 }
 
 }  // namespace
 
-void build_elementwise(Draft& draft) {
+void build_elementwise(KernelDraft& draft) {
   const Elementwise e = elementwise(draft.op);
   const auto terms = static_cast<std::size_t>(e.terms);
   const std::int64_t count = draft.samples * e.elements;

@@ -13,12 +13,12 @@
 namespace penstock::kernels::host {
 namespace {
 
-using Find = Program::Find;
+using Find = KernelProgram::Find;
 
 /// The look-ups of all samples.
-struct Bags {
+struct LookupBags {
   std::int64_t samples;
-  Embedding e;
+  EmbeddingShape e;
   std::int64_t lookups() const { return samples * e.lookups; }
   std::int64_t outputs() const { return e.sum ? samples : lookups(); }  ///< rows of the output
   std::int64_t output_of(std::int64_t lookup) const { return e.sum ? lookup / e.lookups : lookup; }
@@ -26,7 +26,7 @@ struct Bags {
   bool has(std::int64_t row) const { return row >= e.first && row < e.first + e.rows; }
 };
 
-const std::int64_t* rows_at(const Find& at, const Bags& bags) {
+const std::int64_t* rows_at(const Find& at, const LookupBags& bags) {
   const auto* rows = static_cast<const std::int64_t*>(at(input(0)));
   const bool inside = std::all_of(rows, rows + bags.lookups(),
                                   [&](std::int64_t row) { return row >= 0 && row < bags.e.table; });
@@ -36,7 +36,7 @@ const std::int64_t* rows_at(const Find& at, const Bags& bags) {
 
 /// Computes one output row: the sum of the `count` rows of the table.
 template <class Format>
-void gather(const Bags& bags, const typename Format::Stored* table, const std::int64_t* rows,
+void gather(const LookupBags& bags, const typename Format::Stored* table, const std::int64_t* rows,
             std::int64_t count, typename Format::Stored* out) {
   for (std::int64_t j = 0; j < bags.e.width; ++j) {
     float value = 0;
@@ -47,7 +47,7 @@ void gather(const Bags& bags, const typename Format::Stored* table, const std::i
 }
 
 template <class Format>
-void forward(const Find& at, const Bags& bags) {
+void forward(const Find& at, const LookupBags& bags) {
   const std::int64_t* rows = rows_at(at, bags);
   const auto* table = read<Format>(at(parameter(0)));
   auto* out = write<Format>(at(kOutput));
@@ -74,7 +74,7 @@ SortedLookups by_row(const std::int64_t* rows, std::int64_t count) {
 }
 
 template <class Format>
-void weight_gradient(const Find& at, const Bags& bags) {
+void weight_gradient(const Find& at, const LookupBags& bags) {
   const std::int64_t* rows = rows_at(at, bags);
   const auto* from = read<Format>(at(kOutputGradient));
   auto* table = write<Format>(at(parameter_gradient(0)));
@@ -94,8 +94,8 @@ void weight_gradient(const Find& at, const Bags& bags) {
 
 }  // namespace
 
-void build_embedding(Draft& draft) {
-  const Bags bags{draft.samples, embedding(draft.op)};
+void build_embedding(KernelDraft& draft) {
+  const LookupBags bags{draft.samples, embedding(draft.op)};
   draft.forward.call("gather", [=, element = draft.element](const Find& at) {
     with_format(element, [&](auto format) { forward<decltype(format)>(at, bags); });
   });

@@ -14,9 +14,9 @@
 namespace penstock::kernels::host {
 namespace {
 
-using Find = Program::Find;
+using Find = KernelProgram::Find;
 
-struct Mixture {
+struct ExpertMixture {
   Experts e;
   std::int64_t tokens;  ///< rows of all samples
   std::int64_t copies() const { return tokens * e.chosen; }
@@ -26,19 +26,19 @@ struct Mixture {
 // Saved: choices, their shares, copies, outputs of each first matrix, and input of the last one.
 constexpr std::size_t kChoice = 0, kShare = 1, kCopy = 2, kFirst = 3;
 
-Where weighed(const Mixture& m) {
+TensorLocation weighed(const ExpertMixture& m) {
   return saved(kFirst + m.firsts());
 }
 
 /// Index of each copy among all, sorted by expert; those of one expert in the order of their rows.
-struct Places {
+struct SortedCopies {
   std::vector<std::int64_t> starts;  ///< start of each expert's block, one entry more than experts
   std::vector<std::int64_t> of;      ///< [copy]
 };
 
-Places places(const Find& at, const Mixture& m) {
+SortedCopies places(const Find& at, const ExpertMixture& m) {
   const auto* choices = static_cast<const std::int64_t*>(at(saved(kChoice)));
-  Places out{std::vector<std::int64_t>(static_cast<std::size_t>(m.e.experts) + 1), {}};
+  SortedCopies out{std::vector<std::int64_t>(static_cast<std::size_t>(m.e.experts) + 1), {}};
   for (std::int64_t i = 0; i < m.copies(); ++i) ++out.starts[choices[i] + 1];
   std::partial_sum(out.starts.begin(), out.starts.end(), out.starts.begin());
   std::vector<std::int64_t> next = out.starts;
@@ -66,7 +66,7 @@ std::vector<std::int64_t> chosen(const Experts& e, const typename Format::Stored
 
 /// Chooses experts; shares are divided by their sum.
 template <class Format>
-void choose(const Find& at, const Mixture& m) {
+void choose(const Find& at, const ExpertMixture& m) {
   const auto* all = read<Format>(at(input(1)));
   auto* choices = static_cast<std::int64_t*>(at(saved(kChoice)));
   auto* shares = static_cast<float*>(at(saved(kShare)));
@@ -84,7 +84,7 @@ void choose(const Find& at, const Mixture& m) {
 
 /// Copies rows to their places.
 template <class Format>
-void dispatch(const Places& places, const Mixture& m, const typename Format::Stored* rows,
+void dispatch(const SortedCopies& places, const ExpertMixture& m, const typename Format::Stored* rows,
               typename Format::Stored* copies) {
   parallel_each(m.copies(), m.e.hidden, [&](std::int64_t i) {
     std::copy_n(rows + i / m.e.chosen * m.e.hidden, m.e.hidden, copies + places.of[i] * m.e.hidden);
@@ -93,7 +93,7 @@ void dispatch(const Places& places, const Mixture& m, const typename Format::Sto
 
 /// Sums the copies of every row.
 template <class Format>
-void combine(const Places& places, const Mixture& m, const typename Format::Stored* copies,
+void combine(const SortedCopies& places, const ExpertMixture& m, const typename Format::Stored* copies,
              typename Format::Stored* rows) {
   parallel_each(m.tokens, m.e.hidden * m.e.chosen, [&](std::int64_t token) {
     for (std::int64_t i = 0; i < m.e.hidden; ++i) {
@@ -107,7 +107,7 @@ void combine(const Places& places, const Mixture& m, const typename Format::Stor
 
 /// A row-major matrix in memory, read as it is or transposed.
 template <class Format>
-struct Matrix {
+struct MatrixView {
   const typename Format::Stored* data;
   std::int64_t rows, columns;
   bool transposed = false;
@@ -115,7 +115,7 @@ struct Matrix {
 
 /// Numbers in fp32: in place, or converted into `room`.
 template <class Format>
-const float* floats(const Matrix<Format>& a, std::vector<float>& room) {
+const float* floats(const MatrixView<Format>& a, std::vector<float>& room) {
   if constexpr (std::is_same_v<typename Format::Stored, float>) return a.data;
   room.resize(static_cast<std::size_t>(a.rows * a.columns));
   std::transform(a.data, a.data + std::ssize(room), room.begin(), [](auto x) { return Format::load(x); });
@@ -124,7 +124,7 @@ const float* floats(const Matrix<Format>& a, std::vector<float>& room) {
 
 /// c = a b, or c += a b.
 template <class Format>
-void multiply(const Matrix<Format>& a, const Matrix<Format>& b, typename Format::Stored* c,
+void multiply(const MatrixView<Format>& a, const MatrixView<Format>& b, typename Format::Stored* c,
               bool add = false) {
   const std::int64_t m = a.transposed ? a.columns : a.rows, k = a.transposed ? a.rows : a.columns,
                      n = b.transposed ? b.rows : b.columns;
@@ -134,7 +134,7 @@ void multiply(const Matrix<Format>& a, const Matrix<Format>& b, typename Format:
   if constexpr (std::is_same_v<typename Format::Stored, float>) {
     out = c;
   } else {
-    floats(Matrix<Format>{c, m, n}, room_c);
+    floats(MatrixView<Format>{c, m, n}, room_c);
     out = room_c.data();
   }
   dnnl::sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1, left, a.columns, right,
@@ -144,18 +144,18 @@ void multiply(const Matrix<Format>& a, const Matrix<Format>& b, typename Format:
 
 /// Calls body(expert, first copy, copies) for every expert that has some.
 template <class Body>
-void each_block(const Places& places, const Mixture& m, const Body& body) {
+void each_block(const SortedCopies& places, const ExpertMixture& m, const Body& body) {
   for (std::int64_t e = 0; e < m.e.experts; ++e)
     if (const std::int64_t begin = places.starts[e], count = places.starts[e + 1] - begin; count > 0)
       body(e, begin, count);
 }
 
 /// Value between an expert's matrices, and its derivatives by the outputs of the first matrices.
-struct Between {
+struct HiddenValue {
   float value, by_first, by_second;
 };
 
-Between between(bool gated, float first, float second) {
+HiddenValue between(bool gated, float first, float second) {
   if (!gated) {
     const float half = 0.5f * (1 + std::erf(first * std::sqrt(0.5f))),
                 bell = std::exp(-0.5f * first * first) * 0.3989422804f;  // of the normal distribution
@@ -167,22 +167,22 @@ Between between(bool gated, float first, float second) {
 
 /// Outputs of the first matrices for all copies.
 template <class Format>
-struct Firsts {
+struct FirstOutputs {
   const typename Format::Stored *first, *second;  ///< second: only for gated experts
-  Firsts(const Find& at, const Mixture& m)
+  FirstOutputs(const Find& at, const ExpertMixture& m)
       : first(read<Format>(at(saved(kFirst)))),
         second(m.e.gated ? read<Format>(at(saved(kFirst + 1))) : nullptr) {}
-  Between between(std::int64_t number) const {
+  HiddenValue between(std::int64_t number) const {
     const bool gated = second != nullptr;
     return host::between(gated, Format::load(first[number]), gated ? Format::load(second[number]) : 0);
   }
 };
 
 template <class Format>
-void weigh(const Find& at, const Places& places, const Mixture& m) {
+void weigh(const Find& at, const SortedCopies& places, const ExpertMixture& m) {
   const auto* shares = static_cast<const float*>(at(saved(kShare)));
   auto* out = write<Format>(at(weighed(m)));
-  const Firsts<Format> made(at, m);
+  const FirstOutputs<Format> made(at, m);
   parallel_each(m.copies(), m.e.inner, [&](std::int64_t i) {
     for (std::int64_t n = places.of[i] * m.e.inner; n < (places.of[i] + 1) * m.e.inner; ++n)
       out[n] = Format::store(shares[i] * made.between(n).value);
@@ -190,10 +190,10 @@ void weigh(const Find& at, const Places& places, const Mixture& m) {
 }
 
 template <class Format>
-void forward(const Find& at, const Mixture& m, Where results) {
+void forward(const Find& at, const ExpertMixture& m, TensorLocation results) {
   const std::int64_t inner = m.e.inner, hidden = m.e.hidden;
   choose<Format>(at, m);
-  const Places sorted = places(at, m);
+  const SortedCopies sorted = places(at, m);
   auto* copies = write<Format>(at(saved(kCopy)));
   dispatch<Format>(sorted, m, read<Format>(at(input(0))), copies);
   each_block(sorted, m, [&](std::int64_t e, std::int64_t begin, std::int64_t count) {
@@ -214,15 +214,15 @@ void forward(const Find& at, const Mixture& m, Where results) {
 /// Converts the gradient of the last matrices' input, in the first handed slot, to those of the first
 /// matrices' outputs. Returns gradients of the shares, by copy.
 template <class Format>
-std::vector<float> unweigh(const Find& at, const Places& places, const Mixture& m) {
+std::vector<float> unweigh(const Find& at, const SortedCopies& places, const ExpertMixture& m) {
   const auto* shares = static_cast<const float*>(at(saved(kShare)));
   auto* first = write<Format>(at(handed(0)));
   auto* second = m.e.gated ? write<Format>(at(handed(1))) : nullptr;
   std::vector<float> out(static_cast<std::size_t>(m.copies()));
-  const Firsts<Format> made(at, m);
+  const FirstOutputs<Format> made(at, m);
   parallel_each(m.copies(), m.e.inner, [&](std::int64_t i) {
     for (std::int64_t n = places.of[i] * m.e.inner; n < (places.of[i] + 1) * m.e.inner; ++n) {
-      const Between here = made.between(n);
+      const HiddenValue here = made.between(n);
       const float gradient = Format::load(first[n]);
       out[i] += gradient * here.value;
       first[n] = Format::store(gradient * shares[i] * here.by_first);
@@ -234,7 +234,7 @@ std::vector<float> unweigh(const Find& at, const Places& places, const Mixture& 
 
 /// share = p / sum of the chosen; a probability that was not chosen has no effect.
 template <class Format>
-void probabilities_gradient(const Find& at, const Mixture& m, const std::vector<float>& by_share) {
+void probabilities_gradient(const Find& at, const ExpertMixture& m, const std::vector<float>& by_share) {
   const auto* choices = static_cast<const std::int64_t*>(at(saved(kChoice)));
   const auto* shares = static_cast<const float*>(at(saved(kShare)));
   const auto* p = read<Format>(at(input(1)));
@@ -253,9 +253,9 @@ void probabilities_gradient(const Find& at, const Mixture& m, const std::vector<
 }
 
 template <class Format>
-void to_inputs(const Find& at, const Mixture& m, Where came, Where made) {
+void to_inputs(const Find& at, const ExpertMixture& m, TensorLocation came, TensorLocation made) {
   const std::int64_t inner = m.e.inner, hidden = m.e.hidden;
-  const Places sorted = places(at, m);
+  const SortedCopies sorted = places(at, m);
   dispatch<Format>(sorted, m, read<Format>(at(kOutputGradient)), write<Format>(at(came)));
   each_block(sorted, m, [&](std::int64_t e, std::int64_t begin, std::int64_t count) {
     multiply<Format>({read<Format>(at(came)) + begin * hidden, count, hidden},
@@ -274,9 +274,9 @@ void to_inputs(const Find& at, const Mixture& m, Where came, Where made) {
 
 /// Weight gradients; an expert without rows gets zeros.
 template <class Format>
-void to_weights(const Find& at, const Mixture& m, Where came) {
+void to_weights(const Find& at, const ExpertMixture& m, TensorLocation came) {
   const std::int64_t inner = m.e.inner, hidden = m.e.hidden, last = static_cast<std::int64_t>(m.firsts());
-  const Places sorted = places(at, m);
+  const SortedCopies sorted = places(at, m);
   dispatch<Format>(sorted, m, read<Format>(at(kOutputGradient)), write<Format>(at(came)));
   for (std::int64_t i = 0; i <= last; ++i)
     std::fill_n(write<Format>(at(parameter_gradient(i))), m.e.experts * inner * hidden, Format::store(0));
@@ -291,7 +291,7 @@ void to_weights(const Find& at, const Mixture& m, Where came) {
   });
 }
 
-void add_slots(Draft& draft, const Mixture& m) {
+void add_slots(KernelDraft& draft, const ExpertMixture& m) {
   const std::int64_t copies = m.e.rows * m.e.chosen;
   const auto slot = [&](const char* name, std::int64_t rows, std::int64_t width) {
     return Slot{name, {draft.samples, rows, width}, draft.element};
@@ -308,14 +308,15 @@ void add_slots(Draft& draft, const Mixture& m) {
 
 }  // namespace
 
-void build_experts(Draft& draft) {
-  const Mixture m{experts(draft.op), draft.samples * experts(draft.op).rows};
+void build_experts(KernelDraft& draft) {
+  const ExpertMixture m{experts(draft.op), draft.samples * experts(draft.op).rows};
   add_slots(draft, m);
   const Desc rows = plain({m.copies(), m.e.hidden}, draft.type);
   const Element element = draft.element;
-  const Where results = draft.forward.scratch(rows).where, came = draft.input_gradient.scratch(rows).where,
-              made = draft.input_gradient.scratch(rows).where,
-              again = draft.weight_gradient.scratch(rows).where;
+  const TensorLocation results = draft.forward.scratch(rows).where,
+                       came = draft.input_gradient.scratch(rows).where,
+                       made = draft.input_gradient.scratch(rows).where,
+                       again = draft.weight_gradient.scratch(rows).where;
   draft.forward.call("experts", [=](const Find& at) {
     with_format(element, [&](auto format) { forward<decltype(format)>(at, m, results); });
   });

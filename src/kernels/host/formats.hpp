@@ -6,25 +6,25 @@
 
 namespace penstock::kernels::host {
 
-struct Fp32 {
+struct Fp32Format {
   using Stored = float;
   static float load(float stored) { return stored; }
   static float store(float value) { return value; }
 };
 
-struct Bf16 {
+struct Bf16Format {
   using Stored = std::uint16_t;
   static float load(std::uint16_t stored) { return from_bf16(stored); }
   static std::uint16_t store(float value) { return to_bf16(value); }
 };
 
-/// Calls body(Fp32{}) or body(Bf16{}).
+/// Calls body(Fp32Format{}) or body(Bf16Format{}).
 template <class Body>
 void with_format(Element element, const Body& body) {
   if (element == Element::bf16)
-    body(Bf16{});
+    body(Bf16Format{});
   else
-    body(Fp32{});
+    body(Fp32Format{});
 }
 
 template <class Format>

@@ -48,15 +48,16 @@ dnnl::post_ops fused(Function function) {
   return after;
 }
 
-void function_forward(Program& program, Function function, const Desc& layout, Where x, Where y) {
+void function_forward(KernelProgram& program, Function function, const Desc& layout, TensorLocation x,
+                      TensorLocation y) {
   const FunctionForward::desc what(dnnl::prop_kind::forward_training, forward_algorithm(function), layout, 0,
                                    0);
   program.primitive(FunctionForward::primitive_desc(what, own_scratchpad(), program.engine()),
                     {{DNNL_ARG_SRC, {x, layout}}, {DNNL_ARG_DST, {y, layout}}});
 }
 
-void function_gradient(Program& program, Function function, const Desc& layout, Where known, Where y_gradient,
-                       Where x_gradient) {
+void function_gradient(KernelProgram& program, Function function, const Desc& layout, TensorLocation known,
+                       TensorLocation y_gradient, TensorLocation x_gradient) {
   const algorithm how = backward_algorithm(function);
   const FunctionForward::primitive_desc hint(
       FunctionForward::desc(dnnl::prop_kind::forward_training, how, layout, 0, 0), program.engine());
@@ -67,7 +68,7 @@ void function_gradient(Program& program, Function function, const Desc& layout, 
                                   {DNNL_ARG_DIFF_SRC, {x_gradient, layout}}});
 }
 
-void build_activation(Draft& draft) {
+void build_activation(KernelDraft& draft) {
   const Activation a = activation(draft.op);
   const std::int64_t count = draft.samples * a.elements;
   if (a.function == Function::none)

@@ -13,9 +13,10 @@ inline bool from_output(Function function) {
 
 /// Attribute for another primitive that applies the function to its output; `function` is not none.
 dnnl::post_ops fused(Function function);
-void function_forward(Program& program, Function function, const Desc& layout, Where x, Where y);
+void function_forward(KernelProgram& program, Function function, const Desc& layout, TensorLocation x,
+                      TensorLocation y);
 /// `known` is the output if the derivative follows from it, otherwise the argument.
-void function_gradient(Program& program, Function function, const Desc& layout, Where known, Where y_gradient,
-                       Where x_gradient);
+void function_gradient(KernelProgram& program, Function function, const Desc& layout, TensorLocation known,
+                       TensorLocation y_gradient, TensorLocation x_gradient);
 
 }  // namespace penstock::kernels::host

@@ -9,7 +9,7 @@ namespace penstock::kernels::host {
 
 using graph::OpKind;
 
-void build_by_kind(Draft& draft) {
+void build_by_kind(KernelDraft& draft) {
   switch (draft.op.kind) {
     case OpKind::linear:
       return build_linear(draft);
@@ -52,15 +52,15 @@ Desc plain(const Dims& dims, Type type) {
 }
 
 HostKernel::HostKernel(const graph::Operator& op, std::int64_t samples, Precision precision, int threads,
-                       Slots slots, Build build)
+                       KernelSlots slots, Build build)
     : slots_(std::move(slots)),
       threads_(threads),
       engine_(dnnl::engine::kind::cpu, 0),
       stream_(engine_),
-      programs_{Program(engine_), Program(engine_), Program(engine_)} {
+      programs_{KernelProgram(engine_), KernelProgram(engine_), KernelProgram(engine_)} {
   const ThreadCount lent(threads_);
   const Element element = storage(precision);
-  Draft draft{op, samples, type_of(element), element, slots_, programs_[0], programs_[1], programs_[2]};
+  KernelDraft draft{op, samples, type_of(element), element, slots_, programs_[0], programs_[1], programs_[2]};
   try {
     build(draft);
   } catch (const dnnl::error& e) {

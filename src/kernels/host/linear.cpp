@@ -6,9 +6,9 @@
 namespace penstock::kernels::host {
 namespace {
 
-void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
-  Program& program = draft.forward;
-  const Where bias = parameter(1);
+void linear_forward(KernelDraft& draft, const Linear& l, const DenseShape& d) {
+  KernelProgram& program = draft.forward;
+  const TensorLocation bias = parameter(1);
   if (l.function == Function::none) return dense_forward(program, d, input(0), parameter(0), bias, kOutput);
   if (from_output(l.function))
     return dense_forward(program, d, input(0), parameter(0), bias, kOutput, fused(l.function));
@@ -18,9 +18,9 @@ void linear_forward(Draft& draft, const Linear& l, const Dense& d) {
 }
 
 /// Gradient of the function's argument.
-Where argument_gradient(Program& program, const Linear& l, const Dense& d) {
+TensorLocation argument_gradient(KernelProgram& program, const Linear& l, const DenseShape& d) {
   if (l.function == Function::none) return kOutputGradient;
-  const Laid gradient = program.scratch(d.y());
+  const PlacedTensor gradient = program.scratch(d.y());
   function_gradient(program, l.function, d.y(), from_output(l.function) ? kOutput : saved(0), kOutputGradient,
                     gradient.where);
   return gradient.where;
@@ -28,9 +28,9 @@ Where argument_gradient(Program& program, const Linear& l, const Dense& d) {
 
 }  // namespace
 
-void build_linear(Draft& draft) {
+void build_linear(KernelDraft& draft) {
   const Linear l = linear(draft.op);
-  const Dense d{draft.samples * l.rows, l.in, l.out, l.bias, draft.type};
+  const DenseShape d{draft.samples * l.rows, l.in, l.out, l.bias, draft.type};
   linear_forward(draft, l, d);
   dense_input_gradient(draft.input_gradient, d, argument_gradient(draft.input_gradient, l, d), parameter(0),
                        input_gradient(0));

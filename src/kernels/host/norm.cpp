@@ -11,15 +11,15 @@ namespace {
 
 const auto kFlags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
 
-void copy_step(Program& program, Where from, Where to, std::int64_t count) {
-  program.call("copy", [=](const Program::Find& at) {
+void copy_step(KernelProgram& program, TensorLocation from, TensorLocation to, std::int64_t count) {
+  program.call("copy", [=](const KernelProgram::Find& at) {
     std::memcpy(at(to), at(from), static_cast<std::size_t>(count) * sizeof(float));
   });
 }
 
 /// Layer and batch norm differ only in the axes of `data` and `statistics`.
 template <class Forward, class Backward>
-void append(Draft& draft, std::int64_t channels, const Desc& data, const Desc& statistics) {
+void append(KernelDraft& draft, std::int64_t channels, const Desc& data, const Desc& statistics) {
   const typename Forward::primitive_desc forward(
       typename Forward::desc(dnnl::prop_kind::forward_training, data, kNormEpsilon, kFlags), own_scratchpad(),
       draft.forward.engine());
@@ -46,8 +46,8 @@ void append(Draft& draft, std::int64_t channels, const Desc& data, const Desc& s
 
 }  // namespace
 
-void build_norm(Draft& draft) {
-  const Norm n = norm(draft.op);
+void build_norm(KernelDraft& draft) {
+  const NormShape n = norm(draft.op);
   const std::int64_t rows = draft.samples * n.rows, groups = n.batch ? n.channels : rows;
   draft.slots.saved = {{"mean", {groups}, Element::fp32}, {"variance", {groups}, Element::fp32}};
   draft.slots.handed = {{"scale_gradient", {n.channels}, Element::fp32},

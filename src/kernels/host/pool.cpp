@@ -15,7 +15,7 @@ Dims pool_dims(const std::array<std::int64_t, 2>& axes) {
 
 }  // namespace
 
-void build_pool(Draft& draft) {
+void build_pool(KernelDraft& draft) {
   const Pool p = pool(draft.op);
   const Window& w = p.window;
   const Desc x({draft.samples, w.channels, w.image[0], w.image[1]}, draft.type, Tag::nhwc);
@@ -27,9 +27,10 @@ void build_pool(Draft& draft) {
       own_scratchpad(), draft.forward.engine());
   const PoolBackward::primitive_desc backward(PoolBackward::desc(how, x, y, stride, kernel, padding, padding),
                                               own_scratchpad(), draft.input_gradient.engine(), forward);
-  std::vector<std::pair<int, Laid>> there = {{DNNL_ARG_SRC, {input(0), x}}, {DNNL_ARG_DST, {kOutput, y}}};
-  std::vector<std::pair<int, Laid>> back = {{DNNL_ARG_DIFF_DST, {kOutputGradient, y}},
-                                            {DNNL_ARG_DIFF_SRC, {input_gradient(0), x}}};
+  std::vector<std::pair<int, PlacedTensor>> there = {{DNNL_ARG_SRC, {input(0), x}},
+                                                     {DNNL_ARG_DST, {kOutput, y}}};
+  std::vector<std::pair<int, PlacedTensor>> back = {{DNNL_ARG_DIFF_DST, {kOutputGradient, y}},
+                                                    {DNNL_ARG_DIFF_SRC, {input_gradient(0), x}}};
   if (const Desc places = forward.workspace_desc(); places.get_size() > 0) {
     const auto words = static_cast<std::int64_t>((places.get_size() + 3) / 4);
     draft.slots.saved.push_back({"places", {words}, Element::fp32});  // bytes in the library's own format

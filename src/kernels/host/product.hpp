@@ -6,8 +6,9 @@
 namespace penstock::kernels::host {
 
 /// View of the matrix with its last two axes exchanged.
-Laid transposed(const Laid& matrix);
+PlacedTensor transposed(const PlacedTensor& matrix);
 /// c = factor a b, over equal leading axes.
-void multiply(Program& program, const Laid& a, const Laid& b, const Laid& c, float factor = 1);
+void multiply(KernelProgram& program, const PlacedTensor& a, const PlacedTensor& b, const PlacedTensor& c,
+              float factor = 1);
 
 }  // namespace penstock::kernels::host

@@ -15,20 +15,21 @@ dnnl::primitive_attr own_scratchpad() {
   return attributes;
 }
 
-Laid Program::scratch(const dnnl::memory::desc& layout) {
+PlacedTensor KernelProgram::scratch(const dnnl::memory::desc& layout) {
   scratch_.emplace_back(layout, engine_);
-  return {{Where::Role::scratch, scratch_.size() - 1}, layout};
+  return {{TensorLocation::OperandRole::scratch, scratch_.size() - 1}, layout};
 }
 
-void Program::call(std::string name, std::function<void(const Find&)> step) {
+void KernelProgram::call(std::string name, std::function<void(const Find&)> step) {
   names_.push_back(std::move(name));
   steps_.push_back([step = std::move(step)](const Find& at, dnnl::stream&) { step(at); });
 }
 
-void Program::append(const dnnl::primitive& primitive, const std::string& name,
-                     const dnnl::memory::desc& scratchpad, std::vector<std::pair<int, Laid>> arguments) {
+void KernelProgram::append(const dnnl::primitive& primitive, const std::string& name,
+                           const dnnl::memory::desc& scratchpad,
+                           std::vector<std::pair<int, PlacedTensor>> arguments) {
   if (scratchpad.get_size() > 0) arguments.emplace_back(DNNL_ARG_SCRATCHPAD, scratch(scratchpad));
-  std::vector<std::pair<Where, dnnl::memory>> places;
+  std::vector<std::pair<TensorLocation, dnnl::memory>> places;
   std::unordered_map<int, dnnl::memory> bound;
   for (const auto& [argument, laid] : arguments) {
     const dnnl::memory memory(laid.layout, engine_, DNNL_MEMORY_NONE);
@@ -42,35 +43,35 @@ void Program::append(const dnnl::primitive& primitive, const std::string& name,
   });
 }
 
-Laid Program::prepare(const Laid& tensor, const dnnl::memory::desc& given) {
+PlacedTensor KernelProgram::prepare(const PlacedTensor& tensor, const dnnl::memory::desc& given) {
   return given == tensor.layout ? tensor : scratch(given);
 }
 
-void Program::deliver(const Laid& from, const Laid& to) {
+void KernelProgram::deliver(const PlacedTensor& from, const PlacedTensor& to) {
   if (from.layout == to.layout) return;
   const dnnl::reorder::primitive_desc description(engine_, from.layout, engine_, to.layout, own_scratchpad());
   primitive(description, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
 }
 
-Laid Program::bring(const Laid& tensor, const dnnl::memory::desc& wanted) {
-  const Laid brought = prepare(tensor, wanted);
+PlacedTensor KernelProgram::bring(const PlacedTensor& tensor, const dnnl::memory::desc& wanted) {
+  const PlacedTensor brought = prepare(tensor, wanted);
   deliver(tensor, brought);
   return brought;
 }
 
-void Program::run(const Operands& operands, dnnl::stream& stream) {
-  const Find at = [&](Where where) {
-    return where.role == Where::Role::scratch ? scratch_[where.index].get_data_handle()
-                                              : find(operands, where)->data();
+void KernelProgram::run(const Operands& operands, dnnl::stream& stream) {
+  const Find at = [&](TensorLocation where) {
+    return where.role == TensorLocation::OperandRole::scratch ? scratch_[where.index].get_data_handle()
+                                                              : find(operands, where)->data();
   };
   for (const auto& step : steps_) step(at, stream);
 }
 
-std::string Program::algorithm() const {
+std::string KernelProgram::algorithm() const {
   return fmt::format("{}", fmt::join(names_, " + "));
 }
 
-core::Bytes Program::workspace() const {
+core::Bytes KernelProgram::workspace() const {
   std::int64_t bytes = 0;
   for (const auto& memory : scratch_) bytes += static_cast<std::int64_t>(memory.get_desc().get_size());
   return core::Bytes(bytes);

@@ -12,32 +12,32 @@
 namespace penstock::kernels::host {
 
 /// A tensor in memory: place and layout.
-struct Laid {
-  Where where;
+struct PlacedTensor {
+  TensorLocation where;
   dnnl::memory::desc layout;
 };
 
-class Program {
+class KernelProgram {
  public:
-  explicit Program(dnnl::engine engine) : engine_(std::move(engine)) {}
+  explicit KernelProgram(dnnl::engine engine) : engine_(std::move(engine)) {}
 
   /// Finds the address of a tensor while the program runs.
-  using Find = std::function<void*(Where)>;
+  using Find = std::function<void*(TensorLocation)>;
 
   /// Appends a plain step.
   void call(std::string name, std::function<void(const Find&)> step);
   /// Appends a primitive; `arguments` by DNNL_ARG_*, in the primitive's layouts.
   template <class Description>
-  void primitive(const Description& description, std::vector<std::pair<int, Laid>> arguments);
+  void primitive(const Description& description, std::vector<std::pair<int, PlacedTensor>> arguments);
 
   /// `tensor` in the layout of a primitive: itself, or a copy that an appended step makes.
-  Laid bring(const Laid& tensor, const dnnl::memory::desc& wanted);
+  PlacedTensor bring(const PlacedTensor& tensor, const dnnl::memory::desc& wanted);
   /// Target for a primitive that writes layout `given` and whose result must become `tensor`; call `deliver`
   /// after it.
-  Laid prepare(const Laid& tensor, const dnnl::memory::desc& given);
-  void deliver(const Laid& from, const Laid& to);
+  PlacedTensor prepare(const PlacedTensor& tensor, const dnnl::memory::desc& given);
+  void deliver(const PlacedTensor& from, const PlacedTensor& to);
 
-  Laid scratch(const dnnl::memory::desc& layout);
+  PlacedTensor scratch(const dnnl::memory::desc& layout);
 
   void run(const Operands& operands, dnnl::stream& stream);
   std::string algorithm() const;
@@ -46,7 +46,7 @@ class Program {
 
  private:
   void append(const dnnl::primitive& primitive, const std::string& name, const dnnl::memory::desc& scratchpad,
-              std::vector<std::pair<int, Laid>> arguments);
+              std::vector<std::pair<int, PlacedTensor>> arguments);
 
   dnnl::engine engine_;
   std::vector<std::function<void(const Find&, dnnl::stream&)>> steps_;
@@ -58,7 +58,8 @@ class Program {
 dnnl::primitive_attr own_scratchpad();
 
 template <class Description>
-void Program::primitive(const Description& description, std::vector<std::pair<int, Laid>> arguments) {
+void KernelProgram::primitive(const Description& description,
+                              std::vector<std::pair<int, PlacedTensor>> arguments) {
   append(dnnl::primitive(description.get()), description.impl_info_str(), description.scratchpad_desc(),
          std::move(arguments));
 }

@@ -8,18 +8,19 @@ namespace {
 using SoftmaxForward = dnnl::softmax_forward;
 using SoftmaxBackward = dnnl::softmax_backward;
 
-SoftmaxForward::primitive_desc forward_of(const Program& program, const Desc& layout) {
+SoftmaxForward::primitive_desc forward_of(const KernelProgram& program, const Desc& layout) {
   return {SoftmaxForward::desc(dnnl::prop_kind::forward_training, layout, 1), own_scratchpad(),
           program.engine()};
 }
 
 }  // namespace
 
-void softmax_forward(Program& program, const Desc& layout, Where x, Where y) {
+void softmax_forward(KernelProgram& program, const Desc& layout, TensorLocation x, TensorLocation y) {
   program.primitive(forward_of(program, layout), {{DNNL_ARG_SRC, {x, layout}}, {DNNL_ARG_DST, {y, layout}}});
 }
 
-void softmax_gradient(Program& program, const Desc& layout, Where y, Where y_gradient, Where x_gradient) {
+void softmax_gradient(KernelProgram& program, const Desc& layout, TensorLocation y, TensorLocation y_gradient,
+                      TensorLocation x_gradient) {
   const SoftmaxBackward::primitive_desc description(SoftmaxBackward::desc(layout, layout, 1),
                                                     own_scratchpad(), program.engine(),
                                                     forward_of(program, layout));
@@ -28,7 +29,7 @@ void softmax_gradient(Program& program, const Desc& layout, Where y, Where y_gra
                                   {DNNL_ARG_DIFF_SRC, {x_gradient, layout}}});
 }
 
-void build_softmax(Draft& draft) {
+void build_softmax(KernelDraft& draft) {
   const Softmax m = softmax(draft.op);
   const Desc layout = plain({draft.samples * m.rows, m.width}, draft.type);
   softmax_forward(draft.forward, layout, input(0), kOutput);

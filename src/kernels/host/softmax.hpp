@@ -6,8 +6,9 @@
 namespace penstock::kernels::host {
 
 /// Softmax of rows x width; y may be x.
-void softmax_forward(Program& program, const Desc& layout, Where x, Where y);
+void softmax_forward(KernelProgram& program, const Desc& layout, TensorLocation x, TensorLocation y);
 /// x_gradient may be y_gradient.
-void softmax_gradient(Program& program, const Desc& layout, Where y, Where y_gradient, Where x_gradient);
+void softmax_gradient(KernelProgram& program, const Desc& layout, TensorLocation y, TensorLocation y_gradient,
+                      TensorLocation x_gradient);
 
 }  // namespace penstock::kernels::host

@@ -8,7 +8,7 @@ namespace penstock::kernels::host {
 namespace {
 
 /// In-place updates are a separate case: two names for one array would prevent vector instructions.
-template <class Format, UpdateRule::Kind kind, bool in_place>
+template <class Format, UpdateRule::RuleKind kind, bool in_place>
 void sweep(const UpdateStep& step, const UpdateArrays& a, std::int64_t count) {
   auto* parameters = write<Format>(a.parameters);
   const auto* before = read<Format>(a.before);
@@ -23,7 +23,7 @@ void sweep(const UpdateStep& step, const UpdateArrays& a, std::int64_t count) {
   });
 }
 
-class HostUpdate : public Update {
+class HostUpdate : public OptimizerStep {
  public:
   HostUpdate(const UpdateRule& rule, std::int64_t count, Element element, int threads)
       : rule_(rule),
@@ -62,8 +62,8 @@ void HostUpdate::run(Buffer& parameters, const Buffer& before, const Buffer& gra
 
 }  // namespace
 
-std::unique_ptr<Update> make_host_update(const UpdateRule& rule, std::int64_t count, Element element,
-                                         int threads) {
+std::unique_ptr<OptimizerStep> make_host_update(const UpdateRule& rule, std::int64_t count, Element element,
+                                                int threads) {
   return std::make_unique<HostUpdate>(rule, count, element, threads);
 }
 

@@ -5,7 +5,7 @@
 
 namespace penstock::kernels::host {
 
-std::unique_ptr<Update> make_host_update(const UpdateRule& rule, std::int64_t count, Element element,
-                                         int threads);
+std::unique_ptr<OptimizerStep> make_host_update(const UpdateRule& rule, std::int64_t count, Element element,
+                                                int threads);
 
 }  // namespace penstock::kernels::host

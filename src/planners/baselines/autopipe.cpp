@@ -75,7 +75,7 @@ Ends move_critical(std::size_t stages, std::size_t units, const RunCost& time, s
 SearchResult autopipe(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (options.k < 1) throw core::BadInput("k must be at least 1");
   refuse_size_per_stage(options, "autopipe");
-  const Units units = planning_units(problem.graph);
+  const UnitGraph units = planning_units(problem.graph);
   const std::size_t size = units.operators.size();
   std::vector<EvenRow> rows;
   for (int replicas : rank_sizes(problem, options)) {

@@ -19,9 +19,10 @@ BalancedCuts::BalancedCuts(std::size_t runs, std::size_t units, const RunCost& c
     }
 }
 
-BalancedCuts::Cut BalancedCuts::last_run(std::size_t run, std::size_t units, const RunCost& cost) const {
-  Cut best{std::numeric_limits<double>::infinity(), 0};
-  if (run == 0) return units > 0 ? Cut{cost(0, 0, units), 0} : best;
+BalancedCuts::CutChoice BalancedCuts::last_run(std::size_t run, std::size_t units,
+                                               const RunCost& cost) const {
+  CutChoice best{std::numeric_limits<double>::infinity(), 0};
+  if (run == 0) return units > 0 ? CutChoice{cost(0, 0, units), 0} : best;
   for (std::size_t begin = units; begin-- > run;) {
     const double last = cost(run, begin, units);
     if (last >= best.costliest) break;  // longer runs do not cost less

@@ -23,17 +23,17 @@ class BalancedCuts {
   double costliest(std::size_t runs, std::size_t units) const { return at(runs, units).costliest; }
 
  private:
-  struct Cut {
+  struct CutChoice {
     double costliest;
     std::size_t begin;  ///< begin of the last run
   };
-  const Cut& at(std::size_t runs, std::size_t units) const {
+  const CutChoice& at(std::size_t runs, std::size_t units) const {
     return table_[(runs - 1) * (units_ + 1) + units];
   }
-  Cut last_run(std::size_t run, std::size_t units, const RunCost& cost) const;
+  CutChoice last_run(std::size_t run, std::size_t units, const RunCost& cost) const;
 
   std::size_t units_;
-  std::vector<Cut> table_;  ///< [runs - 1][units]
+  std::vector<CutChoice> table_;  ///< [runs - 1][units]
 };
 
 }  // namespace penstock::planners

@@ -12,7 +12,7 @@ namespace {
 
 /// Rows of the smallest ZeRO stage with which some row fits; all rows if none fits, so that the error is
 /// about the row with the least memory.
-std::vector<EvenRow> least_zero(const cost::Problem& problem, const Units& units,
+std::vector<EvenRow> least_zero(const cost::Problem& problem, const UnitGraph& units,
                                 const std::vector<EvenRow>& rows, core::StopToken stop) {
   std::vector<EvenRow> all;
   const int stages = problem.cluster.size() > 1 ? 3 : 0;  // a single device cannot share
@@ -29,7 +29,7 @@ std::vector<EvenRow> least_zero(const cost::Problem& problem, const Units& units
   return all;
 }
 
-std::vector<core::OpId> all_operators(const Units& units) {
+std::vector<core::OpId> all_operators(const UnitGraph& units) {
   std::vector<core::OpId> out;
   for (const auto& unit : units.operators) out.insert(out.end(), unit.begin(), unit.end());
   return out;
@@ -44,7 +44,7 @@ std::vector<core::OpId> all_operators(const Units& units) {
 // recompute layers or attention's cores, which may need less sharding.
 SearchResult data_parallel(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   if (options.k < 1) throw core::BadInput("k must be at least 1");
-  const Units units = planning_units(problem.graph);
+  const UnitGraph units = planning_units(problem.graph);
   const int devices = static_cast<int>(problem.cluster.size());
   std::vector<EvenRow> rows;
   for (std::int64_t size : shared_sizes(problem, options, devices))

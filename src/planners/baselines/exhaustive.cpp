@@ -28,16 +28,16 @@ using plan::Plan;
 }
 
 /// Replicas, devices per replica and micro-batch size of each stage.
-struct Shape {
+struct PlanShape {
   std::vector<int> replicas, degrees;
   std::vector<std::int64_t> sizes;
 };
 
 /// Enumerates all shapes of `stages` stages that use every device and leave every replica a sample.
-class Shapes {
+class ShapeEnumeration {
  public:
-  Shapes(const cost::Problem& problem, const SearchOptions& options, std::size_t stages,
-         std::size_t most_plans, core::StopToken stop)
+  ShapeEnumeration(const cost::Problem& problem, const SearchOptions& options, std::size_t stages,
+                   std::size_t most_plans, core::StopToken stop)
       : options_(options),
         stop_(stop),
         stages_(stages),
@@ -47,7 +47,7 @@ class Shapes {
       sizes_.push_back(shared_sizes(problem, options, std::max(1, static_cast<int>(r))));
     choose_replicas(static_cast<int>(problem.cluster.size()));
   }
-  std::vector<Shape> all;
+  std::vector<PlanShape> all;
 
  private:
   void count_step() {
@@ -91,11 +91,11 @@ class Shapes {
   std::size_t stages_, most_steps_;
   std::vector<std::vector<std::int64_t>> sizes_;  ///< [replicas]
   std::vector<int> degrees_;
-  Shape shape_;
+  PlanShape shape_;
   std::size_t steps_ = 0;
 };
 
-struct Best {
+struct BestPlan {
   std::size_t tried = 0;
   double seconds = std::numeric_limits<double>::infinity();
   Plan plan;  ///< valid if seconds are finite
@@ -103,9 +103,9 @@ struct Best {
   Plan thriftiest;  ///< the plan with that need
 };
 
-class Exhaustive {
+class ExhaustiveSearch {
  public:
-  Exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
+  ExhaustiveSearch(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
       : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {
     const OwnValues own("exhaustive", exhaustive_options(), options.own);
     const auto most_units = static_cast<std::size_t>(own.number("operators"));
@@ -121,12 +121,13 @@ class Exhaustive {
       throw core::Infeasible(
           fmt::format("no plan uses exactly {} devices with micro-batches of the mini-batch {}",
                       problem_.cluster.size(), problem_.training.mini_batch));
-    std::vector<Best> found(partitions_.size());
+    std::vector<BestPlan> found(partitions_.size());
     core::parallel_for(found.size(), [&](std::size_t i) { found[i] = best_of(partitions_[i]); });
     std::size_t tried = 0;
-    for (const Best& best : found) tried += best.tried;
-    const auto best = std::min_element(found.begin(), found.end(),
-                                       [](const Best& a, const Best& b) { return a.seconds < b.seconds; });
+    for (const BestPlan& best : found) tried += best.tried;
+    const auto best = std::min_element(found.begin(), found.end(), [](const BestPlan& a, const BestPlan& b) {
+      return a.seconds < b.seconds;
+    });
     if (best->seconds == std::numeric_limits<double>::infinity()) explain(found, tried == plans_);
     const double bottleneck = score::estimate(problem_, best->plan).bottleneck;
     return {std::move(best->plan), bottleneck, tried, {}, tried == plans_};
@@ -136,7 +137,7 @@ class Exhaustive {
   void list() {
     const std::size_t most = std::min(units_.operators.size(), problem_.cluster.size());
     for (std::size_t stages = 1; stages <= most; ++stages)
-      shapes_.push_back(Shapes(problem_, options_, stages, most_plans_, stop_).all);
+      shapes_.push_back(ShapeEnumeration(problem_, options_, stages, most_plans_, stop_).all);
     const auto visit = [&](const StagePartition& partition) {
       plans_ += shapes_[partition.size() - 1].size();
       if (plans_ > most_plans_) too_many_plans(fmt::format("there are more than {}", most_plans_));
@@ -145,13 +146,13 @@ class Exhaustive {
     for_each_stage_partition(units_.dag, most, visit, stop_);
   }
 
-  [[noreturn]] void explain(const std::vector<Best>& found, bool complete) const {
+  [[noreturn]] void explain(const std::vector<BestPlan>& found, bool complete) const {
     if (!complete) stop_.give_up();
-    const auto thriftier = [](const Best& a, const Best& b) { return a.least_need < b.least_need; };
+    const auto thriftier = [](const BestPlan& a, const BestPlan& b) { return a.least_need < b.least_need; };
     fail_on(problem_, std::min_element(found.begin(), found.end(), thriftier)->thriftiest);
   }
 
-  Plan made(const StagePartition& partition, const Shape& shape) const {
+  Plan made(const StagePartition& partition, const PlanShape& shape) const {
     Plan plan;
     plan.training = problem_.training;
     std::vector<int> devices;
@@ -173,9 +174,9 @@ class Exhaustive {
     return plan;
   }
 
-  Best best_of(const StagePartition& partition) const {
-    Best best;
-    for (const Shape& shape : shapes_[partition.size() - 1]) {
+  BestPlan best_of(const StagePartition& partition) const {
+    BestPlan best;
+    for (const PlanShape& shape : shapes_[partition.size() - 1]) {
       if (stop_.limit_hit()) break;
       stop_.check();
       ++best.tried;
@@ -197,9 +198,9 @@ class Exhaustive {
   const cost::Problem& problem_;
   const SearchOptions& options_;
   core::StopToken stop_;
-  Units units_;
-  std::vector<std::vector<Shape>> shapes_;  ///< [stages - 1]
-  std::vector<StagePartition> partitions_;  ///< partitions that suit some shape
+  UnitGraph units_;
+  std::vector<std::vector<PlanShape>> shapes_;  ///< [stages - 1]
+  std::vector<StagePartition> partitions_;      ///< partitions that suit some shape
   std::size_t plans_ = 0, most_plans_ = 0;
 };
 
@@ -222,7 +223,7 @@ const std::vector<PlannerOption>& exhaustive_options() {
 // separate devices per stage. An order imposed beyond the data could only add to paths and samples in flight.
 SearchResult exhaustive(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   const SearchOptions within = limited(options, OwnValues("exhaustive", exhaustive_options(), options.own));
-  return Exhaustive(problem, within, stop).run();
+  return ExhaustiveSearch(problem, within, stop).run();
 }
 
 }  // namespace penstock::planners

@@ -35,8 +35,8 @@ std::vector<std::size_t> stage_of_part(const plan::LayerRow& row, const std::vec
 }
 
 /// One unit per stage, of the stated numbers of `layers`; the whole model in one unit if there are none.
-Units stages_as_units(const graph::OpGraph& graph, const std::vector<std::int64_t>& layers) {
-  Units out;
+UnitGraph stages_as_units(const graph::OpGraph& graph, const std::vector<std::int64_t>& layers) {
+  UnitGraph out;
   out.operators.resize(std::max<std::size_t>(1, layers.size()));
   std::vector<std::size_t> stage_of(graph.size(), 0);
   if (!layers.empty()) {
@@ -54,7 +54,8 @@ Units stages_as_units(const graph::OpGraph& graph, const std::vector<std::int64_
 }
 
 /// Throws BadInput if no stage has operators of this kind to recompute.
-plan::Recomputation recomputation(const graph::OpGraph& graph, const Units& units, const std::string& what) {
+plan::Recomputation recomputation(const graph::OpGraph& graph, const UnitGraph& units,
+                                  const std::string& what) {
   const plan::Recomputation out = plan::recomputation(what);
   const auto has = [&](const auto& stage) { return plan::applies(graph, stage, out); };
   if (out && std::ranges::none_of(units.operators, has))
@@ -63,7 +64,7 @@ plan::Recomputation recomputation(const graph::OpGraph& graph, const Units& unit
 }
 
 /// The row stated by the options, without its micro-batch.
-EvenRow stated_row(const cost::Problem& problem, const Units& units, const OwnValues& own) {
+EvenRow stated_row(const cost::Problem& problem, const UnitGraph& units, const OwnValues& own) {
   const std::size_t chunks = static_cast<std::size_t>(own.number("chunks")), stages = units.operators.size();
   if (stages % chunks != 0)
     throw core::BadInput(fmt::format("given: {} stages are not {} for each rank", stages, chunks));
@@ -119,7 +120,7 @@ SearchResult given(const cost::Problem& problem, const SearchOptions& options, c
   const OwnValues own("given", given_options(), options.own);
   refuse_size_per_stage(options, "given");
   refuse_k(options, "given");
-  const Units units = stages_as_units(problem.graph, own.numbers(kLayers));
+  const UnitGraph units = stages_as_units(problem.graph, own.numbers(kLayers));
   const EvenRow stated = stated_row(problem, units, own);
   const auto ranks = static_cast<std::int64_t>(stated.stages) / own.number("chunks");
   std::vector<EvenRow> rows;

@@ -9,15 +9,15 @@ namespace penstock::planners {
 namespace {
 
 /// Stage cost to equalise, for one micro-batch size.
-using CostOf = RunCost (*)(const cost::Problem&, const Units&, const EvenRow&);
+using CostOf = RunCost (*)(const cost::Problem&, const UnitGraph&, const EvenRow&);
 
-RunCost time_of(const cost::Problem& problem, const Units& units, const EvenRow& row) {
+RunCost time_of(const cost::Problem& problem, const UnitGraph& units, const EvenRow& row) {
   return RunTimes(problem, units, row.micro_batch, 1, bool(row.recompute));
 }
 
 /// Bytes of weights, gradients, state, and saved tensors of the whole mini-batch. Sums over operators, as in
 /// torchgpipe's balance_by_size: without buffers and savings by recomputation.
-RunCost memory_of(const cost::Problem& problem, const Units& units, const EvenRow&) {
+RunCost memory_of(const cost::Problem& problem, const UnitGraph& units, const EvenRow&) {
   cost::MemoryRule rule = problem.memory;
   rule.transient = false;
   std::vector<double> until(1, 0.0);
@@ -36,7 +36,7 @@ SearchResult equal(const cost::Problem& problem, const SearchOptions& options, C
                    const char* planner, core::StopToken stop) {
   refuse_size_per_stage(options, planner);
   refuse_k(options, planner);
-  const Units units = planning_units(problem.graph);
+  const UnitGraph units = planning_units(problem.graph);
   const std::size_t stages = problem.cluster.size(), size = units.operators.size();
   std::vector<EvenRow> rows;
   for (std::int64_t micro_batch : shared_sizes(problem, options, 1))

@@ -30,10 +30,10 @@ std::optional<StagePartition> in_stage_order(const graph::Dag& units, std::vecto
   return out;
 }
 
-class Partitions {
+class PartitionEnumeration {
  public:
-  Partitions(const graph::Dag& units, std::size_t most_stages, const PartitionVisitor& visit,
-             core::StopToken stop)
+  PartitionEnumeration(const graph::Dag& units, std::size_t most_stages, const PartitionVisitor& visit,
+                       core::StopToken stop)
       : units_(units), most_stages_(most_stages), visit_(visit), stop_(stop) {}
 
   void assign(std::size_t unit) {
@@ -66,7 +66,7 @@ class Partitions {
 
 void for_each_stage_partition(const graph::Dag& units, std::size_t most_stages, const PartitionVisitor& visit,
                               core::StopToken stop) {
-  Partitions(units, most_stages, visit, stop).assign(0);
+  PartitionEnumeration(units, most_stages, visit, stop).assign(0);
 }
 
 }  // namespace penstock::planners

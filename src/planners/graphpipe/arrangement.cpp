@@ -7,12 +7,12 @@ namespace {
 
 using graph::SpTree;
 
-class Arranger {
+class ArrangementBuilder {
  public:
-  Arranger(const SpTree& tree, const std::vector<UnitFace>& faces)
+  ArrangementBuilder(const SpTree& tree, const std::vector<UnitFace>& faces)
       : tree_(tree), faces_(faces), position_of_(faces.size(), -1) {}
 
-  Arrangement build() {
+  UnitArrangement build() {
     out_.root = sequence(tree_.root);
     return std::move(out_);
   }
@@ -20,8 +20,8 @@ class Arranger {
  private:
   /// Adds the sequence of a branch or of the whole graph: a series node's children, or a single element.
   int sequence(int node) {
-    Sequence row;
-    if (tree_.node(node).kind == SpTree::Kind::series)
+    UnitSequence row;
+    if (tree_.node(node).kind == SpTree::NodeKind::series)
       for (int child : tree_.children_of(node)) row.elements.push_back(element(child));
     else
       row.elements.push_back(element(node));
@@ -29,10 +29,10 @@ class Arranger {
     return static_cast<int>(out_.sequences.size()) - 1;
   }
 
-  Element element(int node) {
-    Element element;
+  SequenceElement element(int node) {
+    SequenceElement element;
     element.begin = static_cast<int>(out_.unit_at.size());
-    if (tree_.node(node).kind == SpTree::Kind::leaf) {
+    if (tree_.node(node).kind == SpTree::NodeKind::leaf) {
       position_of_[static_cast<std::size_t>(tree_.node(node).vertex)] = element.begin;
       out_.unit_at.push_back(tree_.node(node).vertex);
     } else {
@@ -43,7 +43,7 @@ class Arranger {
   }
 
   int block(int node) {
-    Block block;
+    BranchBlock block;
     std::map<std::string, std::size_t> kind_of;
     for (int child : tree_.children_of(node)) {
       const int branch = sequence(child);
@@ -58,7 +58,7 @@ class Arranger {
   /// Text of a branch's structure, costs and tensors. Ends inside the branch are named by their position in
   /// it, ends outside by the unit itself, so branches that read different tensors differ.
   std::string signature(int branch) const {
-    const Sequence& row = out_.sequences[static_cast<std::size_t>(branch)];
+    const UnitSequence& row = out_.sequences[static_cast<std::size_t>(branch)];
     std::string text;
     shape(row, text);
     for (int p = row.begin(); p < row.end(); ++p) {
@@ -71,16 +71,16 @@ class Arranger {
     return text;
   }
 
-  std::string end_of(const UnitFace::Tensor& tensor, const Sequence& row) const {
+  std::string end_of(const UnitFace::FaceTensor& tensor, const UnitSequence& row) const {
     const int p = position_of_[static_cast<std::size_t>(tensor.unit)];
     const bool inside = p >= row.begin() && p < row.end();
     return (inside ? std::to_string(p - row.begin()) : "u" + std::to_string(tensor.unit)) + "." +
            std::to_string(tensor.slot);
   }
 
-  void shape(const Sequence& row, std::string& text) const {
+  void shape(const UnitSequence& row, std::string& text) const {
     text += "(";
-    for (const Element& element : row.elements) {
+    for (const SequenceElement& element : row.elements) {
       if (element.block < 0) {
         text += ".";
         continue;
@@ -96,18 +96,18 @@ class Arranger {
   const SpTree& tree_;
   const std::vector<UnitFace>& faces_;
   std::vector<int> position_of_;  ///< [unit] -1 until it is reached
-  Arrangement out_;
+  UnitArrangement out_;
 };
 
 }  // namespace
 
-Arrangement arrange(const SpTree& tree, const std::vector<UnitFace>& faces) {
-  return Arranger(tree, faces).build();
+UnitArrangement arrange(const SpTree& tree, const std::vector<UnitFace>& faces) {
+  return ArrangementBuilder(tree, faces).build();
 }
 
-Arrangement arrange_in_row(std::size_t units) {
-  Arrangement out;
-  Sequence row;
+UnitArrangement arrange_in_row(std::size_t units) {
+  UnitArrangement out;
+  UnitSequence row;
   for (int u = 0; u < static_cast<int>(units); ++u) {
     out.unit_at.push_back(u);
     row.elements.push_back({u, u + 1, -1});

@@ -11,14 +11,14 @@ namespace penstock::planners {
 
 /// An element of a sequence. Positions number the units depth first, so every element, sequence and branch
 /// covers consecutive positions.
-struct Element {
+struct SequenceElement {
   int begin = 0;   ///< first position
   int end = 0;     ///< one past the last
   int block = -1;  ///< index into Arrangement::blocks; -1: a single unit
 };
 
-struct Sequence {
-  std::vector<Element> elements;
+struct UnitSequence {
+  std::vector<SequenceElement> elements;
   int begin() const { return elements.front().begin; }
   int end() const { return elements.back().end; }
   int size() const { return static_cast<int>(elements.size()); }
@@ -31,14 +31,14 @@ struct BranchKind {
   int count() const { return static_cast<int>(instances.size()); }
 };
 
-struct Block {
+struct BranchBlock {
   std::vector<BranchKind> kinds;
 };
 
-struct Arrangement {
+struct UnitArrangement {
   std::vector<int> unit_at;  ///< [position]
-  std::vector<Sequence> sequences;
-  std::vector<Block> blocks;
+  std::vector<UnitSequence> sequences;
+  std::vector<BranchBlock> blocks;
   int root = 0;  ///< index of a sequence
 };
 
@@ -46,18 +46,18 @@ struct Arrangement {
 /// equal costs.
 struct UnitFace {
   std::string cost;  ///< equal text means equal cost in isolation
-  struct Tensor {
+  struct FaceTensor {
     int unit;  ///< unit at the other end
     int slot;  ///< index among the producing unit's operators
-    friend auto operator<=>(const Tensor&, const Tensor&) = default;
+    friend auto operator<=>(const FaceTensor&, const FaceTensor&) = default;
   };
-  std::vector<Tensor> reads;    ///< tensors made by other units, sorted
-  std::vector<Tensor> readers;  ///< other units that read this unit's tensors, sorted
+  std::vector<FaceTensor> reads;    ///< tensors made by other units, sorted
+  std::vector<FaceTensor> readers;  ///< other units that read this unit's tensors, sorted
 };
 
 /// Builds the arrangement from the series-parallel tree of the units.
-Arrangement arrange(const graph::SpTree& tree, const std::vector<UnitFace>& faces);
+UnitArrangement arrange(const graph::SpTree& tree, const std::vector<UnitFace>& faces);
 /// Builds one sequence of all units, in their own order.
-Arrangement arrange_in_row(std::size_t units);
+UnitArrangement arrange_in_row(std::size_t units);
 
 }  // namespace penstock::planners

@@ -8,12 +8,12 @@ namespace {
 
 class BottleneckSearch {
  public:
-  BottleneckSearch(const Arrangement& arrangement, const StageTable& table, double give_up,
+  BottleneckSearch(const UnitArrangement& arrangement, const StageTable& table, double give_up,
                    core::StopToken stop)
       : arrangement_(arrangement), table_(table), give_up_(give_up), stop_(stop) {}
 
   /// Minimum bottleneck, tried from `least` on; a bound of `failed` is known to be too low.
-  std::optional<Bottleneck> run(Levels levels, double least, double failed) {
+  std::optional<BottleneckResult> run(LevelCounting levels, double least, double failed) {
     best_.reset();
     failed_ = failed;
     try {
@@ -27,7 +27,7 @@ class BottleneckSearch {
   std::uint64_t rows() const { return rows_; }
 
  private:
-  bool bracket(Levels levels, double least) {
+  bool bracket(LevelCounting levels, double least) {
     // Try growing bounds until a partition meets one.
     constexpr double kGrowth[] = {1, 1.01, 1.05, 1.2, 1.6, 3, 12};
     for (double growth : kGrowth) {
@@ -40,7 +40,7 @@ class BottleneckSearch {
 
   /// Closes the gap between the failed bound and the best partition. Near the optimum a found partition is
   /// often the best, so a probe just below it comes before halving.
-  bool narrow(Levels levels) {
+  bool narrow(LevelCounting levels) {
     constexpr double kNear = 0.02;
     while (failed_ < give_up_) {
       if (best_->seconds_per_sample - failed_ <= kNear * failed_) {
@@ -55,14 +55,14 @@ class BottleneckSearch {
   }
 
   /// Keeps the partition and returns true if one meets the bound.
-  bool probe(Levels levels, double bound) {
-    Partition partition(arrangement_, table_, bound, levels, stop_);
+  bool probe(LevelCounting levels, double bound) {
+    PartitionSearch partition(arrangement_, table_, bound, levels, stop_);
     auto stages = partition.solve();
     rows_ += partition.rows();
     if (!stages) return false;
     const double attained = slowest(*stages);
     core::require(attained <= bound, "a partition meets its bound");
-    best_ = Bottleneck{std::move(*stages), attained, 0};
+    best_ = BottleneckResult{std::move(*stages), attained, 0};
     return true;
   }
 
@@ -78,12 +78,12 @@ class BottleneckSearch {
     return most;
   }
 
-  const Arrangement& arrangement_;
+  const UnitArrangement& arrangement_;
   const StageTable& table_;
   double give_up_;  ///< cutoff: bottlenecks at or above this are not needed
   core::StopToken stop_;
   double failed_ = 0;  ///< no partition meets this bound
-  std::optional<Bottleneck> best_;
+  std::optional<BottleneckResult> best_;
   std::uint64_t rows_ = 0;
 };
 
@@ -96,22 +96,22 @@ double bottleneck_bound(const StageTable& table) {
 }
 
 /// Searches from the optimum without memory limits; at the deadline returns the best so far.
-static std::optional<Bottleneck> counted(BottleneckSearch& search, Bottleneck& unlimited) {
+static std::optional<BottleneckResult> counted(BottleneckSearch& search, BottleneckResult& unlimited) {
   const double least = unlimited.seconds_per_sample;
   try {
-    return search.run(Levels::counted, least, std::nextafter(least, 0));
+    return search.run(LevelCounting::counted, least, std::nextafter(least, 0));
   } catch (const core::LimitHit&) {
     unlimited.complete = false;
     return std::move(unlimited);
   }
 }
 
-std::optional<Bottleneck> least_bottleneck(const Arrangement& arrangement, const StageTable& table,
-                                           core::StopToken stop, double give_up) {
+std::optional<BottleneckResult> least_bottleneck(const UnitArrangement& arrangement, const StageTable& table,
+                                                 core::StopToken stop, double give_up) {
   BottleneckSearch search(arrangement, table, give_up, stop);
   const double least = bottleneck_bound(table);
   // 1. The minimum bottleneck without a memory limit, a lower bound on the one with it.
-  auto unlimited = search.run(Levels::ignored, least, least * (1 - 1e-12));
+  auto unlimited = search.run(LevelCounting::ignored, least, least * (1 - 1e-12));
   auto found = unlimited;
   // 2. From there, with in-flight samples and memory counted.
   if (unlimited && unlimited->complete) found = counted(search, *unlimited);

@@ -8,7 +8,7 @@
 
 namespace penstock::planners {
 
-struct Bottleneck {
+struct BottleneckResult {
   std::vector<PartStage> stages;
   double seconds_per_sample = 0;  ///< of the slowest stage
   std::uint64_t rows = 0;         ///< table rows computed in all probes
@@ -21,9 +21,9 @@ struct Bottleneck {
 /// flight; the second starts from its result, and ends there unless memory is short. Returns nothing if no
 /// partition fits in memory, or if none is faster than `give_up` (seconds per sample). At the deadline
 /// returns the best so far, or throws LimitHit if there is none.
-std::optional<Bottleneck> least_bottleneck(const Arrangement& arrangement, const StageTable& table,
-                                           core::StopToken stop,
-                                           double give_up = std::numeric_limits<double>::infinity());
+std::optional<BottleneckResult> least_bottleneck(const UnitArrangement& arrangement, const StageTable& table,
+                                                 core::StopToken stop,
+                                                 double give_up = std::numeric_limits<double>::infinity());
 
 /// No stage can be faster than this: all work over all devices, or the slowest unit.
 double bottleneck_bound(const StageTable& table);

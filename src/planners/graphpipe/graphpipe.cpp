@@ -7,7 +7,7 @@ namespace penstock::planners {
 // Parallelism", ASPLOS 2025. The optimizer was never published; differences from the listing are stated at
 // Partition.
 SearchResult graphpipe(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  return sweep("graphpipe", problem, options, {Structure::series_parallel}, stop);
+  return sweep("graphpipe", problem, options, {UnitStructure::series_parallel}, stop);
 }
 
 // An addition of ours. GraphPipe's space has no stage with parts of two branches, so it lacks some sequential
@@ -15,8 +15,8 @@ SearchResult graphpipe(const cost::Problem& problem, const SearchOptions& option
 // estimate than in its forced order.
 SearchResult graphpipe_rows(const cost::Problem& problem, const SearchOptions& options,
                             core::StopToken stop) {
-  return sweep("graphpipe_rows", problem, options, {Structure::series_parallel, Structure::row_as_graph},
-               stop);
+  return sweep("graphpipe_rows", problem, options,
+               {UnitStructure::series_parallel, UnitStructure::row_as_graph}, stop);
 }
 
 }  // namespace penstock::planners

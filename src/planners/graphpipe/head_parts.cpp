@@ -5,12 +5,12 @@
 namespace penstock::planners {
 namespace {
 
-using Form = Piece::Form;
+using PieceForm = BlockPiece::PieceForm;
 
 /// Removes the piece's branches from `rest`; returns false if there are not enough.
-bool take(const Piece& piece, Selection& rest) {
-  if (piece.form == Form::branch) return --rest[static_cast<std::size_t>(piece.kind)] >= 0;
-  if (piece.form == Form::group)
+bool take(const BlockPiece& piece, Selection& rest) {
+  if (piece.form == PieceForm::branch) return --rest[static_cast<std::size_t>(piece.kind)] >= 0;
+  if (piece.form == PieceForm::group)
     for (std::size_t k = 0; k < rest.size(); ++k)
       if ((rest[k] -= piece.selection[k]) < 0) return false;
   return true;
@@ -24,18 +24,21 @@ bool HeadParts::nothing() const {
 }
 
 std::vector<HeadParts> HeadParts::ways(const std::vector<int>& branch_sizes, const Selection& counts,
-                                       const Piece& front, const Piece& back) {
-  const auto size = [&](const Piece& piece) { return branch_sizes[static_cast<std::size_t>(piece.kind)]; };
+                                       const BlockPiece& front, const BlockPiece& back) {
+  const auto size = [&](const BlockPiece& piece) {
+    return branch_sizes[static_cast<std::size_t>(piece.kind)];
+  };
   std::vector<HeadParts> out;
   HeadParts apart{{}, counts};
   if (take(front, apart.rest) && take(back, apart.rest)) {
-    if (front.form == Form::branch)
+    if (front.form == PieceForm::branch)
       apart.touched.push_back({front.kind, size(front), front.cut, size(front)});
-    if (back.form == Form::branch) apart.touched.push_back({back.kind, size(back), 0, back.cut});
+    if (back.form == PieceForm::branch) apart.touched.push_back({back.kind, size(back), 0, back.cut});
     // If nothing is left and no stage is in front, there is no block to open.
-    if (!apart.nothing() || front.form != Form::none) out.push_back(std::move(apart));
+    if (!apart.nothing() || front.form != PieceForm::none) out.push_back(std::move(apart));
   }
-  const bool both = front.form == Form::branch && back.form == Form::branch && front.kind == back.kind;
+  const bool both =
+      front.form == PieceForm::branch && back.form == PieceForm::branch && front.kind == back.kind;
   if (both && front.cut <= back.cut) {
     HeadParts shared{{{front.kind, size(front), front.cut, back.cut}}, counts};
     take(front, shared.rest);

@@ -21,7 +21,7 @@ struct HeadParts {
 
   bool nothing() const;
   static std::vector<HeadParts> ways(const std::vector<int>& branch_sizes, const Selection& counts,
-                                     const Piece& front, const Piece& back);
+                                     const BlockPiece& front, const BlockPiece& back);
 };
 
 }  // namespace penstock::planners

@@ -10,10 +10,10 @@ using Level = std::int32_t;                 ///< samples in flight, in units of 
 inline constexpr Level kNoLevel = 1 << 30;  ///< no plan
 
 /// Interface of a stage to the stages downstream: their configuration (micro-batch size) and in-flight count.
-struct Boundary {
+struct StageInterface {
   int config = 0;  ///< configuration index; one past the last: the end of the network
   Level level = 0;
-  friend auto operator<=>(const Boundary&, const Boundary&) = default;
+  friend auto operator<=>(const StageInterface&, const StageInterface&) = default;
 };
 
 /// Level of a stage from its successor's: round_up(level + add) to a multiple of `run`, at most `most`.

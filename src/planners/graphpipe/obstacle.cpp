@@ -20,29 +20,29 @@ std::string shortage(const std::string& who, Bytes needed, Bytes has) {
 /// Minimum bytes of any stage with these operators, whatever else it holds: one sample per device, and no
 /// tensor from outside.
 Bytes least_need(const cost::Problem& problem, const std::vector<core::OpId>& operators,
-                 const Choices& choices) {
+                 const StageChoices& choices) {
   auto load = cost::stage_load(problem, operators);
   load.inputs = load.outputs = Bytes(0);
   load.workspace = {};
   for (const core::OpId id : operators) {
-    const cost::Envelope least = cost::least_workspace(problem.graph, problem.costs, id);
-    for (const cost::Line& line : least.lines()) load.workspace.raise(line);
+    const cost::MemoryEnvelope least = cost::least_workspace(problem.graph, problem.costs, id);
+    for (const cost::MemoryLine& line : least.lines()) load.workspace.raise(line);
   }
   return plan::total(cost::stage_memory(load, problem.memory, problem.training, 1, choices.k));
 }
 
-std::optional<std::string> lone_operator(const cost::Problem& problem, const Units& units,
-                                         const Choices& choices, Bytes has) {
+std::optional<std::string> lone_operator(const cost::Problem& problem, const UnitGraph& units,
+                                         const StageChoices& choices, Bytes has) {
   for (const auto& unit : units.operators)
     if (const Bytes needed = least_need(problem, unit, choices); needed > has)
       return shortage(fmt::format("operator '{}'", problem.graph.op(unit.back()).name), needed, has);
   return std::nullopt;
 }
 
-class Budget {
+class MemoryProbe {
  public:
-  Budget(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
-         const Choices& choices, bool in_row, core::StopToken stop)
+  MemoryProbe(const cost::Problem& problem, const UnitGraph& units, const UnitArrangement& arrangement,
+              const StageChoices& choices, bool in_row, core::StopToken stop)
       : problem_(problem),
         arrangement_(arrangement),
         in_row_(in_row),
@@ -51,8 +51,8 @@ class Budget {
 
   std::optional<plan::Plan> plan_within(Bytes memory) {
     table_.pretend_memory(memory);
-    Partition partition(arrangement_, table_, std::numeric_limits<double>::infinity(), Levels::counted,
-                        stop_);
+    PartitionSearch partition(arrangement_, table_, std::numeric_limits<double>::infinity(),
+                              LevelCounting::counted, stop_);
     const auto stages = partition.solve();
     if (!stages) return std::nullopt;
     return assemble(problem_, table_, *stages, in_row_);
@@ -61,7 +61,7 @@ class Budget {
 
  private:
   const cost::Problem& problem_;
-  const Arrangement& arrangement_;
+  const UnitArrangement& arrangement_;
   bool in_row_;
   core::StopToken stop_;
   StageTable table_;
@@ -69,10 +69,10 @@ class Budget {
 
 }  // namespace
 
-std::optional<std::string> obstacle(const cost::Problem& problem, const Units& units,
-                                    const Arrangement& arrangement, const Choices& choices, bool in_row,
-                                    core::StopToken stop) {
-  Budget budget(problem, units, arrangement, choices, in_row, stop);
+std::optional<std::string> obstacle(const cost::Problem& problem, const UnitGraph& units,
+                                    const UnitArrangement& arrangement, const StageChoices& choices,
+                                    bool in_row, core::StopToken stop) {
+  MemoryProbe budget(problem, units, arrangement, choices, in_row, stop);
   const Bytes has = budget.has();
   if (auto lone = lone_operator(problem, units, choices, has)) return lone;
   constexpr Bytes kUnlimited(std::int64_t{1} << 56);

@@ -12,8 +12,8 @@ namespace penstock::planners {
 /// in the partition with the smallest additional memory. States what is needed, available and missing.
 /// `in_row`: stages hold what a forced order requires. Returns nothing if memory is not the obstacle: no
 /// partition uses that many devices.
-std::optional<std::string> obstacle(const cost::Problem& problem, const Units& units,
-                                    const Arrangement& arrangement, const Choices& choices, bool in_row,
-                                    core::StopToken stop);
+std::optional<std::string> obstacle(const cost::Problem& problem, const UnitGraph& units,
+                                    const UnitArrangement& arrangement, const StageChoices& choices,
+                                    bool in_row, core::StopToken stop);
 
 }  // namespace penstock::planners

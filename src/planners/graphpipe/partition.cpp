@@ -21,7 +21,7 @@ int total(const Selection& selection) {
   return sum;
 }
 
-Selection counts(const Block& block) {
+Selection counts(const BranchBlock& block) {
   Selection out;
   for (const BranchKind& kind : block.kinds) out.push_back(kind.count());
   return out;
@@ -73,8 +73,8 @@ constexpr double kTolerance = 1e-9;
 
 }  // namespace
 
-Partition::Partition(const Arrangement& arrangement, const StageTable& table, double bound, Levels levels,
-                     core::StopToken stop)
+PartitionSearch::PartitionSearch(const UnitArrangement& arrangement, const StageTable& table, double bound,
+                                 LevelCounting levels, core::StopToken stop)
     : arrangement_(arrangement),
       table_(table),
       bound_(bound),
@@ -83,8 +83,8 @@ Partition::Partition(const Arrangement& arrangement, const StageTable& table, do
       affordable_(affordable_works()),
       stop_(stop) {}
 
-std::vector<Partition::Affordable> Partition::affordable_works() const {
-  std::vector<Affordable> out;
+std::vector<PartitionSearch::WorkRange> PartitionSearch::affordable_works() const {
+  std::vector<WorkRange> out;
   for (int replicas : table_.choices().replicas) {
     const double all = replicas * bound_;
     out.push_back({std::isinf(all) ? 0 : all - slack_, all * (1 + kTolerance)});
@@ -92,54 +92,54 @@ std::vector<Partition::Affordable> Partition::affordable_works() const {
   return out;
 }
 
-int Partition::most_devices(double work) const {
+int PartitionSearch::most_devices(double work) const {
   if (std::isinf(bound_) || bound_ <= 0) return table_.devices();
   return static_cast<int>(std::clamp((work + slack_) / bound_, 0.0, table_.devices() + 0.0));
 }
 
-const LevelStep& Partition::step(int config, int next) const {
+const LevelStep& PartitionSearch::step(int config, int next) const {
   static constexpr LevelStep kIgnored;
-  return levels_ == Levels::counted ? table_.step(config, next) : kIgnored;
+  return levels_ == LevelCounting::counted ? table_.step(config, next) : kIgnored;
 }
 
-double Partition::work(const Tail& tail, int p) const {
+double PartitionSearch::work(const TailSolutions& tail, int p) const {
   const auto& elements = sequence(tail.sequence).elements;
   if (p == tail.end) return 0;
-  return table_.least_work(Range{elements[static_cast<std::size_t>(p)].begin,
-                                 elements[static_cast<std::size_t>(tail.end) - 1].end});
+  return table_.least_work(PositionRange{elements[static_cast<std::size_t>(p)].begin,
+                                         elements[static_cast<std::size_t>(tail.end) - 1].end});
 }
 
-double Partition::work(int block_index, const Selection& selection) const {
+double PartitionSearch::work(int block_index, const Selection& selection) const {
   double sum = 0;
   for (std::size_t k = 0; k < selection.size(); ++k) {
-    const Sequence& branch = sequence(block(block_index).kinds[k].instances.front());
-    sum += selection[k] * table_.least_work(Range{branch.begin(), branch.end()});
+    const UnitSequence& branch = sequence(block(block_index).kinds[k].instances.front());
+    sum += selection[k] * table_.least_work(PositionRange{branch.begin(), branch.end()});
   }
   return sum;
 }
 
-LevelRow Partition::only(Boundary boundary) const {
+LevelRow PartitionSearch::only(StageInterface boundary) const {
   LevelRow row(table_.configs() + 1, 0);
   row.lower(boundary.config, 0, boundary.level);
   return row;
 }
 
-Partition::Tail& Partition::tail(int index, int end, Boundary downstream) {
+PartitionSearch::TailSolutions& PartitionSearch::tail(int index, int end, StageInterface downstream) {
   auto& slot = tails_[{index, end, downstream}];
   if (slot) return *slot;
-  slot = std::make_unique<Tail>(Tail{index, end, downstream, {}, {}, {}});
-  Tail& tail = *slot;
+  slot = std::make_unique<TailSolutions>(TailSolutions{index, end, downstream, {}, {}, {}});
+  TailSolutions& tail = *slot;
   tail.from.resize(static_cast<std::size_t>(end) + 1);
   tail.from.back() = only(downstream);
   for (int p = end - 1; p >= 0; --p) solve_from(tail, p);
   return tail;
 }
 
-void Partition::solve_from(Tail& tail, int p) {
+void PartitionSearch::solve_from(TailSolutions& tail, int p) {
   stop_.check();
   ++rows_;
   LevelRow row = blank(work(tail, p));
-  each_first_stage(tail, p, 0, [&](const Start& start, const LevelRow& downstream) {
+  each_first_stage(tail, p, 0, [&](const StageStart& start, const LevelRow& downstream) {
     lower_by_start(row, start, downstream);
     return true;
   });
@@ -147,21 +147,22 @@ void Partition::solve_from(Tail& tail, int p) {
   tail.from[static_cast<std::size_t>(p)] = std::move(row);
 }
 
-const std::vector<Partition::Start>& Partition::starts(int index, int p, int back) {
+const std::vector<PartitionSearch::StageStart>& PartitionSearch::starts(int index, int p, int back) {
   auto& known = starts_[{index, p, back}];
   if (!known) {
-    known = find_starts(index, p, back > 0 ? slice(block_at(index, p - 1), false, back) : Slice{});
+    known = find_starts(index, p, back > 0 ? slice(block_at(index, p - 1), false, back) : BlockSlice{});
   }
   return *known;
 }
 
-std::vector<Partition::Start> Partition::find_starts(int index, int p, const Slice& with) {
-  std::vector<Start> out;
-  const Sequence& row = sequence(index);
+std::vector<PartitionSearch::StageStart> PartitionSearch::find_starts(int index, int p,
+                                                                      const BlockSlice& with) {
+  std::vector<StageStart> out;
+  const UnitSequence& row = sequence(index);
   const int begin = row.elements[static_cast<std::size_t>(p)].begin;
   for (int q = p + 1; q <= row.size(); q = next_end(row, p, q, with.work)) {
     stop_.check();
-    const Range run{begin, row.elements[static_cast<std::size_t>(q) - 1].end};
+    const PositionRange run{begin, row.elements[static_cast<std::size_t>(q) - 1].end};
     const double work = with.work + table_.least_work(run);
     if (work > affordable_.back().most) break;  // every longer run needs still more
     const StageSet set = joined(with.set, {run});
@@ -180,10 +181,10 @@ std::vector<Partition::Start> Partition::find_starts(int index, int p, const Sli
   return out;
 }
 
-int Partition::next_end(const Sequence& row, int p, int q, double with_work) const {
+int PartitionSearch::next_end(const UnitSequence& row, int p, int q, double with_work) const {
   if (!row.plain() || q == row.size()) return q + 1;  // a block behind the run may add what it lacks
   const auto work_to = [&](int end) {
-    return with_work + table_.least_work(Range{row.begin() + p, row.begin() + end});
+    return with_work + table_.least_work(PositionRange{row.begin() + p, row.begin() + end});
   };
   const double next = work_to(q + 1);
   const std::size_t replicas = least_replicas(next);
@@ -196,8 +197,8 @@ int Partition::next_end(const Sequence& row, int p, int q, double with_work) con
   return high > low ? high : q + 1;
 }
 
-void Partition::add_starts(std::vector<Start>& out, int end, int front, const StageSet& set,
-                           double work) const {
+void PartitionSearch::add_starts(std::vector<StageStart>& out, int end, int front, const StageSet& set,
+                                 double work) const {
   const auto& replicas = table_.choices().replicas;
   std::optional<cost::StageLoad> load;
   bool whole = false;
@@ -215,13 +216,14 @@ void Partition::add_starts(std::vector<Start>& out, int end, int front, const St
     }
 }
 
-void Partition::lower_by_start(LevelRow& row, const Start& start, const LevelRow& downstream) const {
+void PartitionSearch::lower_by_start(LevelRow& row, const StageStart& start,
+                                     const LevelRow& downstream) const {
   for (int next = 0; next <= table_.configs(); ++next)
     row.lower_by_stage(start.config, downstream, next, start.replicas, step(start.config, next),
                        start.capacity);
 }
 
-const LevelRow& Partition::opened(Tail& tail, int element, int front) {
+const LevelRow& PartitionSearch::opened(TailSolutions& tail, int element, int front) {
   const auto known = tail.opened.find({element, front});
   if (known != tail.opened.end()) return known->second;
   const int block_index = block_at(tail.sequence, element);
@@ -235,14 +237,14 @@ const LevelRow& Partition::opened(Tail& tail, int element, int front) {
   return tail.opened.emplace(std::pair{element, front}, std::move(row)).first->second;
 }
 
-const Partition::Behind& Partition::behind_block(Tail& tail, int element) {
+const PartitionSearch::Behind& PartitionSearch::behind_block(TailSolutions& tail, int element) {
   const auto known = tail.behind.find(element);
   if (known != tail.behind.end()) return known->second;
   Behind behind;
   const auto note = [&](int back, const LevelRow& row) {
     for (int c = 0; c < row.configs(); ++c)
       for (int d = row.low(c); d <= row.high(c); ++d)
-        if (row.cell(c, d) < kNoLevel) behind[{back, Boundary{c, row.cell(c, d)}}].push_back(d);
+        if (row.cell(c, d) < kNoLevel) behind[{back, StageInterface{c, row.cell(c, d)}}].push_back(d);
   };
   note(0, tail.from[static_cast<std::size_t>(element) + 1]);
   const auto& backs = slices(block_at(tail.sequence, element), false);
@@ -250,7 +252,7 @@ const Partition::Behind& Partition::behind_block(Tail& tail, int element) {
     for (std::size_t back = 1; back < backs.size(); ++back) {
       LevelRow row = blank(work(tail, element + 1) + backs[back].work);
       each_first_stage(tail, element + 1, static_cast<int>(back),
-                       [&](const Start& start, const LevelRow& downstream) {
+                       [&](const StageStart& start, const LevelRow& downstream) {
                          lower_by_start(row, start, downstream);
                          return true;
                        });
@@ -259,11 +261,11 @@ const Partition::Behind& Partition::behind_block(Tail& tail, int element) {
   return tail.behind.emplace(element, std::move(behind)).first->second;
 }
 
-const std::vector<Slice>& Partition::slices(int block_index, bool front) {
+const std::vector<BlockSlice>& PartitionSearch::slices(int block_index, bool front) {
   auto& out = slices_[{block_index, front}];
   if (!out.empty()) return out;
   out.push_back({});
-  for (const Piece& piece : pieces(block_index, front)) {
+  for (const BlockPiece& piece : pieces(block_index, front)) {
     stop_.check();
     StageSet set = piece_set(block_index, piece, front);
     if (too_slow(set)) continue;
@@ -271,78 +273,81 @@ const std::vector<Slice>& Partition::slices(int block_index, bool front) {
     out.push_back({piece, std::move(set), work});
   }
   if (!front)
-    std::sort(out.begin(), out.end(), [](const Slice& a, const Slice& b) { return a.piece < b.piece; });
+    std::sort(out.begin(), out.end(),
+              [](const BlockSlice& a, const BlockSlice& b) { return a.piece < b.piece; });
   return out;
 }
 
-std::vector<Piece> Partition::pieces(int block_index, bool front) {
-  std::vector<Piece> out;
-  const Block& here = block(block_index);
+std::vector<BlockPiece> PartitionSearch::pieces(int block_index, bool front) {
+  std::vector<BlockPiece> out;
+  const BranchBlock& here = block(block_index);
   for (int k = 0; k < static_cast<int>(here.kinds.size()); ++k) {
     const int size = sequence(here.kinds[static_cast<std::size_t>(k)].instances.front()).size();
     for (int cut = front ? 1 : 0; cut < (front ? size + 1 : size); ++cut)
-      out.push_back({Piece::Form::branch, k, cut, {}});
+      out.push_back({BlockPiece::PieceForm::branch, k, cut, {}});
   }
-  for (const Slice& group : groups(block_index)) out.push_back(group.piece);
+  for (const BlockSlice& group : groups(block_index)) out.push_back(group.piece);
   return out;
 }
 
-StageSet Partition::piece_set(int block_index, const Piece& piece, bool front) const {
-  if (piece.form == Piece::Form::group) return group_set(block_index, piece.selection);
-  const Sequence& branch =
+StageSet PartitionSearch::piece_set(int block_index, const BlockPiece& piece, bool front) const {
+  if (piece.form == BlockPiece::PieceForm::group) return group_set(block_index, piece.selection);
+  const UnitSequence& branch =
       sequence(block(block_index).kinds[static_cast<std::size_t>(piece.kind)].instances.front());
   if (!front) return {{branch.elements[static_cast<std::size_t>(piece.cut)].begin, branch.end()}};
   return {{branch.begin(), branch.elements[static_cast<std::size_t>(piece.cut) - 1].end}};
 }
 
-StageSet Partition::group_set(int block_index, const Selection& selection) const {
+StageSet PartitionSearch::group_set(int block_index, const Selection& selection) const {
   StageSet set;
   for (std::size_t k = 0; k < selection.size(); ++k)
     for (int n = 0; n < selection[k]; ++n) {
-      const Sequence& branch = sequence(block(block_index).kinds[k].instances[static_cast<std::size_t>(n)]);
+      const UnitSequence& branch =
+          sequence(block(block_index).kinds[k].instances[static_cast<std::size_t>(n)]);
       set.push_back({branch.begin(), branch.end()});
     }
   return merged(std::move(set));
 }
 
-const std::vector<Slice>& Partition::groups(int block_index) {
+const std::vector<BlockSlice>& PartitionSearch::groups(int block_index) {
   const auto known = groups_.find(block_index);
   if (known != groups_.end()) return known->second;
   const Selection most = counts(block(block_index));
   std::int64_t selections = 1;
   for (int n : most) selections = std::min(selections * (n + 1), kMostSelections + 1);
-  std::vector<Slice> out;
+  std::vector<BlockSlice> out;
   for (Selection& group : selections <= kMostSelections ? all_groups(most) : neighbour_groups(most)) {
     stop_.check();
     StageSet set = group_set(block_index, group);
     if (too_slow(set)) continue;
     const double work = table_.least_work(set);
-    out.push_back({{Piece::Form::group, 0, 0, std::move(group)}, std::move(set), work});
+    out.push_back({{BlockPiece::PieceForm::group, 0, 0, std::move(group)}, std::move(set), work});
   }
   return groups_.emplace(block_index, std::move(out)).first->second;
 }
 
-std::vector<const Slice*> Partition::groups_within(int block_index, const Selection& selection) {
+std::vector<const BlockSlice*> PartitionSearch::groups_within(int block_index, const Selection& selection) {
   const auto first = static_cast<std::size_t>(
       std::find_if(selection.begin(), selection.end(), [](int n) { return n > 0; }) - selection.begin());
-  std::vector<const Slice*> out;
-  for (const Slice& group : groups(block_index))
+  std::vector<const BlockSlice*> out;
+  for (const BlockSlice& group : groups(block_index))
     if (group.piece.selection[first] > 0 && within(group.piece.selection, selection) &&
         affordable(group.work))
       out.push_back(&group);
   return out;
 }
 
-LevelRow Partition::one_stage(const Slice& group, Boundary downstream) const {
+LevelRow PartitionSearch::one_stage(const BlockSlice& group, StageInterface downstream) const {
   stop_.check();
   LevelRow row = blank(group.work);
-  std::vector<Start> starts;
+  std::vector<StageStart> starts;
   add_starts(starts, 0, 0, group.set, group.work);
-  for (const Start& start : starts) lower_by_start(row, start, only(downstream));
+  for (const StageStart& start : starts) lower_by_start(row, start, only(downstream));
   return row;
 }
 
-const LevelRow& Partition::rest(int block_index, const Selection& selection, Boundary downstream) {
+const LevelRow& PartitionSearch::rest(int block_index, const Selection& selection,
+                                      StageInterface downstream) {
   const auto known = rests_.find({block_index, selection, downstream});
   if (known != rests_.end()) return known->second;
   LevelRow row = blank(work(block_index, selection));
@@ -356,7 +361,7 @@ const LevelRow& Partition::rest(int block_index, const Selection& selection, Bou
     const int branch = block(block_index).kinds[kind].instances.front();
     const LevelRow& alone = tail(branch, sequence(branch).size(), downstream).from.front();
     if (!alone.empty()) row.lower_side_by_side(alone, rest(block_index, others, downstream));
-    for (const Slice* group : groups_within(block_index, selection)) {
+    for (const BlockSlice* group : groups_within(block_index, selection)) {
       const LevelRow stage = one_stage(*group, downstream);
       if (!stage.empty())
         row.lower_side_by_side(stage,
@@ -366,7 +371,7 @@ const LevelRow& Partition::rest(int block_index, const Selection& selection, Bou
   return rests_.emplace(std::tuple{block_index, selection, downstream}, std::move(row)).first->second;
 }
 
-std::vector<HeadParts> Partition::ways(int block_index, int front, int back) {
+std::vector<HeadParts> PartitionSearch::ways(int block_index, int front, int back) {
   std::vector<int> sizes;
   for (const BranchKind& kind : block(block_index).kinds)
     sizes.push_back(sequence(kind.instances.front()).size());
@@ -374,7 +379,7 @@ std::vector<HeadParts> Partition::ways(int block_index, int front, int back) {
                          slice(block_index, false, back).piece);
 }
 
-LevelRow Partition::side_by_side(int block_index, const HeadParts& parts, Boundary downstream) {
+LevelRow PartitionSearch::side_by_side(int block_index, const HeadParts& parts, StageInterface downstream) {
   stop_.check();
   if (parts.nothing()) return only(downstream);
   double work = this->work(block_index, parts.rest);
@@ -383,7 +388,7 @@ LevelRow Partition::side_by_side(int block_index, const HeadParts& parts, Bounda
     if (row.empty()) return row;
     if (!branch.remains()) continue;
     const int first = block(block_index).kinds[static_cast<std::size_t>(branch.kind)].instances.front();
-    Tail& middle = tail(first, branch.back_begin, downstream);
+    TailSolutions& middle = tail(first, branch.back_begin, downstream);
     work += this->work(middle, branch.front_end);
     LevelRow both = blank(work);
     both.lower_side_by_side(row, middle.from[static_cast<std::size_t>(branch.front_end)]);
@@ -392,7 +397,7 @@ LevelRow Partition::side_by_side(int block_index, const HeadParts& parts, Bounda
   return row;
 }
 
-const LevelRow& Partition::heads(int block_index, int front, int back, Boundary downstream) {
+const LevelRow& PartitionSearch::heads(int block_index, int front, int back, StageInterface downstream) {
   const auto known = heads_.find({block_index, front, back, downstream});
   if (known != heads_.end()) return known->second;
   LevelRow row = blank(work(block_index, counts(block(block_index))) - slice(block_index, true, front).work -
@@ -402,9 +407,9 @@ const LevelRow& Partition::heads(int block_index, int front, int back, Boundary 
   return heads_.emplace(std::tuple{block_index, front, back, downstream}, std::move(row)).first->second;
 }
 
-std::optional<std::vector<PartStage>> Partition::solve() {
+std::optional<std::vector<PartStage>> PartitionSearch::solve() {
   const int root = arrangement_.root;
-  Tail& whole = tail(root, sequence(root).size(), {table_.configs(), 0});
+  TailSolutions& whole = tail(root, sequence(root).size(), {table_.configs(), 0});
   int config = -1;
   for (int c = 0; c < table_.configs(); ++c)
     if (whole.from[0].cell(c, table_.devices()) < kNoLevel &&
@@ -412,7 +417,7 @@ std::optional<std::vector<PartStage>> Partition::solve() {
          whole.from[0].cell(c, table_.devices()) < whole.from[0].cell(config, table_.devices())))
       config = c;
   if (config < 0) return std::nullopt;
-  return Trace(*this).run(whole, config);
+  return SolutionTrace(*this).run(whole, config);
 }
 
 }  // namespace penstock::planners

@@ -6,8 +6,8 @@
 namespace penstock::planners {
 
 template <class F>
-void Partition::each_first_stage(Tail& tail, int p, int back, F&& f) {
-  for (const Start& start : starts(tail.sequence, p, back)) {
+void PartitionSearch::each_first_stage(TailSolutions& tail, int p, int back, F&& f) {
+  for (const StageStart& start : starts(tail.sequence, p, back)) {
     if (start.end > tail.end) return;
     if (start.front > 0 && start.end == tail.end) continue;
     const LevelRow& downstream = start.front > 0 ? opened(tail, start.end, start.front)

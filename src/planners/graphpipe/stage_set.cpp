@@ -7,7 +7,7 @@ namespace penstock::planners {
 StageSet merged(StageSet parts) {
   std::sort(parts.begin(), parts.end());
   StageSet out;
-  for (const Range& part : parts) {
+  for (const PositionRange& part : parts) {
     if (part.begin == part.end) continue;
     if (!out.empty() && out.back().end == part.begin)
       out.back().end = part.end;

@@ -7,12 +7,12 @@
 namespace penstock::planners {
 
 /// Positions [begin, end).
-struct Range {
+struct PositionRange {
   int begin = 0;
   int end = 0;
-  friend auto operator<=>(const Range&, const Range&) = default;
+  friend auto operator<=>(const PositionRange&, const PositionRange&) = default;
 };
-using StageSet = std::vector<Range>;  ///< disjoint, ascending, neighbours merged
+using StageSet = std::vector<PositionRange>;  ///< disjoint, ascending, neighbours merged
 
 /// Returns `parts` sorted and merged.
 StageSet merged(StageSet parts);

@@ -36,7 +36,7 @@ std::int64_t unit_time(const cost::Problem& problem, const std::vector<OpId>& un
   return to_picoseconds(core::Seconds(slowest)).value();
 }
 
-std::vector<int> unit_of_operator(const graph::OpGraph& graph, const Units& units) {
+std::vector<int> unit_of_operator(const graph::OpGraph& graph, const UnitGraph& units) {
   std::vector<int> unit_of(graph.size());
   for (std::size_t u = 0; u < units.operators.size(); ++u)
     for (OpId op : units.operators[u]) unit_of[op.index()] = static_cast<int>(u);
@@ -44,8 +44,9 @@ std::vector<int> unit_of_operator(const graph::OpGraph& graph, const Units& unit
 }
 
 bool inside(const StageSet& set, int position) {
-  return std::any_of(set.begin(), set.end(),
-                     [&](const Range& range) { return range.begin <= position && position < range.end; });
+  return std::any_of(set.begin(), set.end(), [&](const PositionRange& range) {
+    return range.begin <= position && position < range.end;
+  });
 }
 
 std::vector<Bytes> prefix_sums(const std::vector<Bytes>& values) {
@@ -56,8 +57,8 @@ std::vector<Bytes> prefix_sums(const std::vector<Bytes>& values) {
 
 }  // namespace
 
-StageTable::StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
-                       Choices choices, core::StopToken stop)
+StageTable::StageTable(const cost::Problem& problem, const UnitGraph& units,
+                       const UnitArrangement& arrangement, StageChoices choices, core::StopToken stop)
     : problem_(problem),
       unit_at_(arrangement.unit_at),
       choices_(std::move(choices)),
@@ -75,7 +76,7 @@ StageTable::StageTable(const cost::Problem& problem, const Units& units, const A
   fill_steps();
 }
 
-void StageTable::describe_positions(const Units& units, core::StopToken stop) {
+void StageTable::describe_positions(const UnitGraph& units, core::StopToken stop) {
   const graph::OpGraph& graph = problem_.graph;
   const std::vector<int> unit_of = unit_of_operator(graph, units);
   std::vector<int> position_of_unit(unit_at_.size());
@@ -97,7 +98,7 @@ void StageTable::describe_positions(const Units& units, core::StopToken stop) {
     activations[at] += cost::saved_bytes(problem_, op);
     statistics[at] += cost::batch_statistics(op);
     outputs[at] += op.output_bytes;
-    const cost::Line around = cost::most_around(cost::backward_step(graph, problem_.costs, OpId(v)));
+    const cost::MemoryLine around = cost::most_around(cost::backward_step(graph, problem_.costs, OpId(v)));
     around_ = {std::max(around_.fixed, around.fixed), std::max(around_.each, around.each)};
     parameters[at] += graph.parameter_bytes(OpId(v));
     frozen[at] += graph.frozen_bytes(OpId(v));
@@ -126,20 +127,21 @@ void StageTable::find_ties(const std::function<int(Vertex)>& position) {
       ties_.push_back({owner, position(static_cast<Vertex>(owner.index())), position(static_cast<Vertex>(v)),
                        graph.parameter_bytes(owner)});
   }
-  std::stable_sort(ties_.begin(), ties_.end(), [](const Tie& a, const Tie& b) { return a.owner < b.owner; });
+  std::stable_sort(ties_.begin(), ties_.end(),
+                   [](const WeightTie& a, const WeightTie& b) { return a.owner < b.owner; });
 }
 
 /// Adds parameters whose owner is not in the set, each once.
 void StageTable::add_copies(const StageSet& set, cost::StageLoad& load) const {
   OpId counted;
-  for (const Tie& tie : ties_) {
+  for (const WeightTie& tie : ties_) {
     if (tie.owner == counted || !inside(set, tie.user_at) || inside(set, tie.owner_at)) continue;
     load.parameters += tie.bytes;
     counted = tie.owner;
   }
 }
 
-void StageTable::measure(const Units& units, core::StopToken stop) {
+void StageTable::measure(const UnitGraph& units, core::StopToken stop) {
   std::vector<std::int64_t> shares;
   for (std::size_t c = 0; c < choices_.micro_batches.size(); ++c) {
     share_.emplace_back();
@@ -200,7 +202,7 @@ void StageTable::fill_steps() {
 
 cost::StageLoad StageTable::load(const StageSet& set) const {
   cost::StageLoad load;
-  for (const Range& range : set) {
+  for (const PositionRange& range : set) {
     const auto begin = static_cast<std::size_t>(range.begin), end = static_cast<std::size_t>(range.end);
     load.activations += activations_[end] - activations_[begin];
     load.statistics += statistics_[end] - statistics_[begin];
@@ -217,7 +219,7 @@ cost::StageLoad StageTable::load(const StageSet& set) const {
 bool StageTable::ample(const StageSet& set, const cost::StageLoad& load) const {
   if (whole_need_ <= memory_) return true;
   Bytes outputs;
-  for (const Range& range : set)
+  for (const PositionRange& range : set)
     outputs +=
         outputs_[static_cast<std::size_t>(range.end)] - outputs_[static_cast<std::size_t>(range.begin)];
   return most_need(load, outputs) <= memory_;
@@ -227,21 +229,21 @@ bool StageTable::ample(const StageSet& set, const cost::StageLoad& load) const {
 Bytes StageTable::most_need(const cost::StageLoad& load, Bytes outputs) const {
   const std::int64_t largest = choices_.micro_batches.back();
   const Bytes fixed = plan::total(cost::stage_memory(load, problem_.memory, problem_.training, largest, 0));
-  const cost::Line workspace = around_ + cost::Line{{}, load.inputs + outputs};
+  const cost::MemoryLine workspace = around_ + cost::MemoryLine{{}, load.inputs + outputs};
   const Bytes each = (load.activations + load.inputs) * problem_.memory.activation_copies;
   return fixed + (workspace_ ? workspace.at(largest) : Bytes(0)) +
          each * (problem_.training.mini_batch + largest) +
          load.statistics * (problem_.memory.activation_copies * (problem_.training.mini_batch + 1));
 }
 
-cost::Envelope StageTable::workspace(const StageSet& set) const {
-  return workspace_ ? workspace_->of(set) : cost::Envelope();
+cost::MemoryEnvelope StageTable::workspace(const StageSet& set) const {
+  return workspace_ ? workspace_->of(set) : cost::MemoryEnvelope();
 }
 
 Bytes StageTable::inputs(const StageSet& set) const {
   Bytes sum;
-  for (const Range& range : set)
-    for (const Crossing& tensor : crossing_[static_cast<std::size_t>(range.begin)]) {
+  for (const PositionRange& range : set)
+    for (const CrossingTensor& tensor : crossing_[static_cast<std::size_t>(range.begin)]) {
       if (tensor.next_reader >= range.end || inside(set, tensor.producer)) continue;
       const auto& readers = readers_[tensor.tensor];  // counted where the set first reads it
       const auto first = std::find_if(readers.begin(), readers.end(), [&](int p) { return inside(set, p); });
@@ -252,8 +254,8 @@ Bytes StageTable::inputs(const StageSet& set) const {
 
 Bytes StageTable::outputs(const StageSet& set) const {
   Bytes sum;
-  for (const Range& range : set)
-    for (const Crossing& tensor : crossing_[static_cast<std::size_t>(range.end)]) {
+  for (const PositionRange& range : set)
+    for (const CrossingTensor& tensor : crossing_[static_cast<std::size_t>(range.end)]) {
       if (tensor.producer < range.begin) continue;
       const auto& readers = readers_[tensor.tensor];
       if (std::any_of(readers.begin(), readers.end(), [&](int p) { return !inside(set, p); }))
@@ -264,7 +266,7 @@ Bytes StageTable::outputs(const StageSet& set) const {
 
 std::vector<OpId> StageTable::operators(const StageSet& set) const {
   std::vector<OpId> out;
-  for (const Range& range : set)
+  for (const PositionRange& range : set)
     for (int p = range.begin; p < range.end; ++p) {
       const auto& here = operators_at_[static_cast<std::size_t>(p)];
       out.insert(out.end(), here.begin(), here.end());
@@ -276,7 +278,7 @@ std::vector<OpId> StageTable::operators(const StageSet& set) const {
 std::int64_t StageTable::time(const StageSet& set, std::size_t share) const {
   std::int64_t sum = 0;
   const auto& prefix = time_prefix_[share];
-  for (const Range& range : set)
+  for (const PositionRange& range : set)
     sum += prefix[static_cast<std::size_t>(range.end)] - prefix[static_cast<std::size_t>(range.begin)];
   return sum;
 }
@@ -293,7 +295,7 @@ double StageTable::least_compute(const StageSet& set) const {
 
 double StageTable::least_work(const StageSet& set) const {
   double sum = 0;
-  for (const Range& range : set)
+  for (const PositionRange& range : set)
     sum += work_prefix_[static_cast<std::size_t>(range.end)] -
            work_prefix_[static_cast<std::size_t>(range.begin)];
   return sum;
@@ -315,7 +317,7 @@ double StageTable::time_per_sample(const StageSet& set, const cost::StageLoad& l
   const auto terms = score::stage_terms(
       network_, load, compute, size, choices_.replicas[r],
       choices_.reduced == ReduceFrequency::per_micro_batch ? size : problem_.training.mini_batch);
-  if (choices_.objective == Objective::longer) return terms.time_per_sample();
+  if (choices_.objective == StageTimeRule::longer) return terms.time_per_sample();
   return terms.compute + terms.communication + terms.reduce;
 }
 
@@ -334,7 +336,8 @@ Level StageTable::capacity(const cost::StageLoad& load, int config, int replica_
   return static_cast<Level>(std::min<std::int64_t>(levels, kNoLevel / 2));
 }
 
-std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& units, const Choices& choices) {
+std::vector<UnitFace> unit_faces(const cost::Problem& problem, const UnitGraph& units,
+                                 const StageChoices& choices) {
   const graph::OpGraph& graph = problem.graph;
   const std::vector<int> unit_of = unit_of_operator(graph, units);
   std::vector<UnitFace> faces(units.operators.size());

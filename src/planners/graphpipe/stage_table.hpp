@@ -20,16 +20,16 @@ namespace penstock::planners {
 
 /// Time of a stage per sample, without the all-reduce: the longer of compute and transfers, which overlap, or
 /// their sum.
-enum class Objective : std::uint8_t { longer, sum };
+enum class StageTimeRule : std::uint8_t { longer, sum };
 /// How often a stage's time counts its all-reduce.
 enum class ReduceFrequency : std::uint8_t { per_iteration, per_micro_batch };
 
 /// Micro-batch sizes and replica counts that the search may choose.
-struct Choices {
+struct StageChoices {
   std::vector<std::int64_t> micro_batches;  ///< ascending
   std::vector<int> replicas;                ///< ascending
   int k = 1;                                ///< kFkB
-  Objective objective = Objective::longer;
+  StageTimeRule objective = StageTimeRule::longer;
   ReduceFrequency reduced = ReduceFrequency::per_iteration;
   schedule::InFlight in_flight = schedule::InFlight::depth;
   std::optional<std::int64_t> per_replica{};  ///< the only allowed number of samples per replica
@@ -43,10 +43,10 @@ struct Choices {
 /// and the smallest memory apply to all.
 class StageTable {
  public:
-  StageTable(const cost::Problem& problem, const Units& units, const Arrangement& arrangement,
-             Choices choices, core::StopToken stop);
+  StageTable(const cost::Problem& problem, const UnitGraph& units, const UnitArrangement& arrangement,
+             StageChoices choices, core::StopToken stop);
 
-  const Choices& choices() const { return choices_; }
+  const StageChoices& choices() const { return choices_; }
   int configs() const { return static_cast<int>(choices_.micro_batches.size()); }
   int devices() const { return static_cast<int>(problem_.cluster.size()); }
   int positions() const { return static_cast<int>(unit_at_.size()); }
@@ -54,13 +54,13 @@ class StageTable {
   /// Load of a set, from prefix sums and the tensors that cross the ends of its ranges, without the
   /// workspace, which takes longer to compute.
   cost::StageLoad load(const StageSet& set) const;
-  cost::Envelope workspace(const StageSet& set) const;
+  cost::MemoryEnvelope workspace(const StageSet& set) const;
 
   /// Seconds per sample of computing, the minimum over all configurations and replica counts.
   double least_compute(const StageSet& set) const;
   /// Minimum device-seconds per sample of the set, over all choices.
   double least_work(const StageSet& set) const;
-  double least_work(Range range) const {
+  double least_work(PositionRange range) const {
     return work_prefix_[static_cast<std::size_t>(range.end)] -
            work_prefix_[static_cast<std::size_t>(range.begin)];
   }
@@ -82,14 +82,14 @@ class StageTable {
     return steps_[static_cast<std::size_t>(config)][static_cast<std::size_t>(next)];
   }
   std::vector<core::OpId> operators(const StageSet& set) const;  ///< ascending
-  const score::Network& network() const { return network_; }
+  const score::AssumedNetwork& network() const { return network_; }
   core::Bytes smallest_memory() const { return memory_; }
   /// Uses this memory for every device from now on.
   void pretend_memory(core::Bytes memory) { memory_ = memory; }
 
  private:
   /// A tensor made before a cut between positions and read behind it.
-  struct Crossing {
+  struct CrossingTensor {
     int producer;     ///< position
     int next_reader;  ///< first position behind the cut that reads it
     std::size_t tensor;
@@ -98,8 +98,8 @@ class StageTable {
   core::Bytes inputs(const StageSet& set) const;
   core::Bytes outputs(const StageSet& set) const;
   core::Bytes most_need(const cost::StageLoad& load, core::Bytes outputs) const;
-  void describe_positions(const Units& units, core::StopToken stop);
-  void measure(const Units& units, core::StopToken stop);
+  void describe_positions(const UnitGraph& units, core::StopToken stop);
+  void measure(const UnitGraph& units, core::StopToken stop);
   void fill_steps();
   void find_ties(const std::function<int(graph::Vertex)>& position);
   void add_copies(const StageSet& set, cost::StageLoad& load) const;
@@ -109,22 +109,22 @@ class StageTable {
   const cost::Problem& problem_;
   std::vector<int> unit_at_;
   std::vector<std::vector<core::OpId>> operators_at_;  ///< [position]
-  Choices choices_;
-  score::Network network_;
+  StageChoices choices_;
+  score::AssumedNetwork network_;
   core::Bytes memory_;
   cluster::FrameworkMemory framework_;
-  std::vector<std::vector<Crossing>> crossing_;  ///< [cut] cut in front of that position
-  std::vector<std::vector<int>> readers_;        ///< [tensor] positions, ascending
+  std::vector<std::vector<CrossingTensor>> crossing_;  ///< [cut] cut in front of that position
+  std::vector<std::vector<int>> readers_;              ///< [tensor] positions, ascending
   std::vector<core::Bytes> activations_, statistics_, parameters_, frozen_;  ///< prefix sums over positions
-  struct Tie {
+  struct WeightTie {
     core::OpId owner;
     int owner_at, user_at;  ///< positions
     core::Bytes bytes;
   };
-  std::vector<Tie> ties_;             ///< those of one owner are consecutive
+  std::vector<WeightTie> ties_;       ///< those of one owner are consecutive
   std::vector<core::Bytes> outputs_;  ///< prefix sums over positions
   core::Bytes whole_need_;            ///< upper bound for the whole network or any part
-  cost::Line around_;                 ///< maximum that any operator needs in addition to other gradients
+  cost::MemoryLine around_;           ///< maximum that any operator needs in addition to other gradients
   std::unique_ptr<WorkspaceTable> workspace_;    ///< null if the memory rule counts none
   std::vector<std::vector<std::size_t>> share_;  ///< [config][replicas] index into time_prefix_, or kNoShare
   std::vector<std::vector<std::int64_t>> time_prefix_;  ///< [share][position]
@@ -133,6 +133,7 @@ class StageTable {
 };
 
 /// Faces of all units, for `arrange`.
-std::vector<UnitFace> unit_faces(const cost::Problem& problem, const Units& units, const Choices& choices);
+std::vector<UnitFace> unit_faces(const cost::Problem& problem, const UnitGraph& units,
+                                 const StageChoices& choices);
 
 }  // namespace penstock::planners

@@ -8,14 +8,14 @@ namespace penstock::planners {
 
 using core::require;
 
-std::vector<PartStage> Trace::run(Tail& whole, int config) {
+std::vector<PartStage> SolutionTrace::run(TailSolutions& whole, int config) {
   from({whole, p_.arrangement_.root}, 0, config, p_.table_.devices());
   for (PartStage& stage : stages_) stage.set = merged(std::move(stage.set));
   return std::move(stages_);
 }
 
-std::optional<int> Trace::next(const Partition::Start& start, const LevelRow& downstream, int devices,
-                               Level target) const {
+std::optional<int> SolutionTrace::next(const PartitionSearch::StageStart& start, const LevelRow& downstream,
+                                       int devices, Level target) const {
   for (int next = 0; next <= p_.table_.configs(); ++next) {
     const LevelStep& step = p_.step(start.config, next);
     const Level level = downstream.cell(next, devices - start.replicas);
@@ -25,19 +25,20 @@ std::optional<int> Trace::next(const Partition::Start& start, const LevelRow& do
   return std::nullopt;
 }
 
-std::optional<Trace::FirstStage> Trace::first_stage(Tail& tail, int p, int back, int config, int devices,
-                                                    Level target) {
+std::optional<SolutionTrace::FirstStage> SolutionTrace::first_stage(TailSolutions& tail, int p, int back,
+                                                                    int config, int devices, Level target) {
   std::optional<FirstStage> found;
-  p_.each_first_stage(tail, p, back, [&](const Partition::Start& start, const LevelRow& downstream) {
-    if (start.config != config) return true;
-    if (const auto downstream_config = next(start, downstream, devices, target))
-      found = FirstStage{start, *downstream_config};
-    return !found;
-  });
+  p_.each_first_stage(tail, p, back,
+                      [&](const PartitionSearch::StageStart& start, const LevelRow& downstream) {
+                        if (start.config != config) return true;
+                        if (const auto downstream_config = next(start, downstream, devices, target))
+                          found = FirstStage{start, *downstream_config};
+                        return !found;
+                      });
   return found;
 }
 
-void Trace::from(Place place, int p, int config, int devices) {
+void SolutionTrace::from(TailUse place, int p, int config, int devices) {
   if (p == place.tail.end) return;
   const Level target = place.tail.from[static_cast<std::size_t>(p)].cell(config, devices);
   const auto first = first_stage(place.tail, p, 0, config, devices, target);
@@ -46,22 +47,22 @@ void Trace::from(Place place, int p, int config, int devices) {
   follow(place, *first, stage, devices - first->start.replicas);
 }
 
-int Trace::add_stage(Place place, int p, const FirstStage& first, int config) {
+int SolutionTrace::add_stage(TailUse place, int p, const FirstStage& first, int config) {
   stages_.push_back({{}, config, first.start.replicas});
   const int stage = static_cast<int>(stages_.size()) - 1;
   add_range(stage, place.sequence, p, first.start.end);
   return stage;
 }
 
-void Trace::follow(Place place, const FirstStage& first, int stage, int devices) {
+void SolutionTrace::follow(TailUse place, const FirstStage& first, int stage, int devices) {
   if (first.start.front == 0)
     from(place, first.start.end, first.next, devices);
   else
     opened(place, first.start.end, first.start.front, stage, first.next, devices);
 }
 
-void Trace::opened(Place place, int element, int front, int front_stage, int config, int devices) {
-  Tail& tail = place.tail;
+void SolutionTrace::opened(TailUse place, int element, int front, int front_stage, int config, int devices) {
+  TailSolutions& tail = place.tail;
   const int block = p_.block_at(tail.sequence, element);
   require(block >= 0, "what is opened is a block");
   const Level target = p_.opened(tail, element, front).cell(config, devices);
@@ -85,14 +86,14 @@ void Trace::opened(Place place, int element, int front, int front_stage, int con
   require(false, "an opened block is found again");
 }
 
-void Trace::heads(Place place, int element, int front, int back, Boundary downstream, int front_stage,
-                  int back_stage, int config, int devices) {
+void SolutionTrace::heads(TailUse place, int element, int front, int back, StageInterface downstream,
+                          int front_stage, int back_stage, int config, int devices) {
   const int block = p_.block_at(place.tail.sequence, element);
   const int actual = p_.block_at(place.sequence, element);
   const Level target = p_.heads(block, front, back, downstream).cell(config, devices);
   for (const HeadParts& parts : p_.ways(block, front, back)) {
     if (p_.side_by_side(block, parts, downstream).cell(config, devices) != target) continue;
-    Instances instances{p_.block(actual), Selection(parts.rest.size(), 0)};
+    BranchInstances instances{p_.block(actual), Selection(parts.rest.size(), 0)};
     auto rows = components(block, parts, instances, downstream, front_stage, back_stage, config);
     add_group(front_stage, p_.slice(block, true, front).piece.selection, instances);
     add_group(back_stage, p_.slice(block, false, back).piece.selection, instances);
@@ -103,17 +104,18 @@ void Trace::heads(Place place, int element, int front, int back, Boundary downst
 
 /// Assigns the ends of the split branches to the stages around the block. The rest of them, and the other
 /// branches, are the components.
-std::vector<Trace::Component> Trace::components(int block, const HeadParts& parts, Instances& instances,
-                                                Boundary downstream, int front_stage, int back_stage,
-                                                int config) {
-  std::vector<Component> out;
+std::vector<SolutionTrace::RowComponent> SolutionTrace::components(int block, const HeadParts& parts,
+                                                                   BranchInstances& instances,
+                                                                   StageInterface downstream, int front_stage,
+                                                                   int back_stage, int config) {
+  std::vector<RowComponent> out;
   for (const HeadParts::TouchedBranch& branch : parts.touched) {
     const int instance = instances.next(static_cast<std::size_t>(branch.kind));
     if (branch.front_end > 0) add_range(front_stage, instance, 0, branch.front_end);
     if (branch.back_begin < branch.size) add_range(back_stage, instance, branch.back_begin, branch.size);
     if (!branch.remains()) continue;
     const int planned = p_.block(block).kinds[static_cast<std::size_t>(branch.kind)].instances.front();
-    Tail& tail = p_.tail(planned, branch.back_begin, downstream);
+    TailSolutions& tail = p_.tail(planned, branch.back_begin, downstream);
     out.push_back({&tail.from[static_cast<std::size_t>(branch.front_end)], [=, this, &tail](int devices) {
                      from({tail, instance}, branch.front_end, config, devices);
                    }});
@@ -126,9 +128,9 @@ std::vector<Trace::Component> Trace::components(int block, const HeadParts& part
 }
 
 /// Divides the devices so that no component exceeds the target.
-void Trace::share(std::vector<Component> components, int config, int devices, Level target) {
+void SolutionTrace::share(std::vector<RowComponent> components, int config, int devices, Level target) {
   if (components.empty()) return;
-  const Component last = components.back();
+  const RowComponent last = components.back();
   components.pop_back();
   if (components.empty()) return last.write(devices);
   LevelRow others = *components.front().row;
@@ -145,8 +147,8 @@ void Trace::share(std::vector<Component> components, int config, int devices, Le
   require(false, "devices can be shared out again");
 }
 
-void Trace::rest(int block, Instances& instances, const Selection& selection, Boundary downstream, int config,
-                 int devices) {
+void SolutionTrace::rest(int block, BranchInstances& instances, const Selection& selection,
+                         StageInterface downstream, int config, int devices) {
   const auto first = std::find_if(selection.begin(), selection.end(), [](int n) { return n > 0; });
   if (first == selection.end()) return;
   const Level target = p_.rest(block, selection, downstream).cell(config, devices);
@@ -154,7 +156,7 @@ void Trace::rest(int block, Instances& instances, const Selection& selection, Bo
   Selection others = selection;
   --others[kind];
   const int planned = p_.block(block).kinds[kind].instances.front();
-  Tail& alone = p_.tail(planned, p_.sequence(planned).size(), downstream);
+  TailSolutions& alone = p_.tail(planned, p_.sequence(planned).size(), downstream);
   const LevelRow& beside = p_.rest(block, others, downstream);
   for (int own = 1; own <= devices; ++own)
     if (std::max(alone.from.front().cell(config, own), beside.cell(config, devices - own)) == target) {
@@ -164,9 +166,9 @@ void Trace::rest(int block, Instances& instances, const Selection& selection, Bo
   rest_group(block, instances, selection, downstream, config, devices, target);
 }
 
-void Trace::rest_group(int block, Instances& instances, const Selection& selection, Boundary downstream,
-                       int config, int devices, Level target) {
-  for (const Slice* slice : p_.groups_within(block, selection)) {
+void SolutionTrace::rest_group(int block, BranchInstances& instances, const Selection& selection,
+                               StageInterface downstream, int config, int devices, Level target) {
+  for (const BlockSlice* slice : p_.groups_within(block, selection)) {
     const Selection& group = slice->piece.selection;
     Selection others = selection;
     for (std::size_t k = 0; k < others.size(); ++k) others[k] -= group[k];
@@ -182,7 +184,7 @@ void Trace::rest_group(int block, Instances& instances, const Selection& selecti
   require(false, "a group of branches is found again");
 }
 
-void Trace::add_group(int stage, const Selection& selection, Instances& instances) {
+void SolutionTrace::add_group(int stage, const Selection& selection, BranchInstances& instances) {
   for (std::size_t k = 0; k < selection.size(); ++k)
     for (int n = 0; n < selection[k]; ++n) {
       const int branch = instances.next(k);
@@ -190,7 +192,7 @@ void Trace::add_group(int stage, const Selection& selection, Instances& instance
     }
 }
 
-void Trace::add_range(int stage, int sequence, int first_element, int last_element) {
+void SolutionTrace::add_range(int stage, int sequence, int first_element, int last_element) {
   const auto& elements = p_.sequence(sequence).elements;
   stages_[static_cast<std::size_t>(stage)].set.push_back(
       {elements[static_cast<std::size_t>(first_element)].begin,

@@ -13,7 +13,7 @@ using core::OpId;
 struct SetHash {
   std::size_t operator()(const StageSet& set) const {
     std::size_t out = set.size();
-    for (const Range& range : set)
+    for (const PositionRange& range : set)
       for (const int end : {range.begin, range.end})
         out = (out ^ static_cast<std::size_t>(end)) * 0x9e3779b97f4a7c15u, out ^= out >> 29;
     return out;
@@ -27,9 +27,9 @@ struct WorkspaceTable::Remembered {
   explicit Remembered(std::size_t positions) : once(positions + 1), reach(positions + 1) {}
 
   std::shared_mutex mutex;
-  std::unordered_map<StageSet, cost::Envelope, SetHash> known;
-  std::vector<std::once_flag> once;       // [end]
-  std::vector<std::vector<Reach>> reach;  // [end] by decreasing begin, where it grows
+  std::unordered_map<StageSet, cost::MemoryEnvelope, SetHash> known;
+  std::vector<std::once_flag> once;           // [end]
+  std::vector<std::vector<SweepPeak>> reach;  // [end] by decreasing begin, where it grows
 };
 
 WorkspaceTable::WorkspaceTable(const cost::Problem& problem,
@@ -45,8 +45,8 @@ WorkspaceTable::WorkspaceTable(const cost::Problem& problem,
 
 WorkspaceTable::~WorkspaceTable() = default;
 
-cost::Envelope WorkspaceTable::of(const StageSet& set) const {
-  const auto passes = [&](const Range& begins) {
+cost::MemoryEnvelope WorkspaceTable::of(const StageSet& set) const {
+  const auto passes = [&](const PositionRange& begins) {
     return begins.begin <= set[0].begin && set[0].begin < begins.end;
   };
   if (!in_order_ || set.size() > 1 ||
@@ -54,17 +54,17 @@ cost::Envelope WorkspaceTable::of(const StageSet& set) const {
     return swept(set);
   const auto& known = reach(set[0].end);
   const auto after = std::partition_point(known.begin(), known.end(),
-                                          [&](const Reach& r) { return r.begin >= set[0].begin; });
-  return after == known.begin() ? cost::Envelope() : std::prev(after)->most;
+                                          [&](const SweepPeak& r) { return r.begin >= set[0].begin; });
+  return after == known.begin() ? cost::MemoryEnvelope() : std::prev(after)->most;
 }
 
-cost::Envelope WorkspaceTable::swept(const StageSet& set) const {
+cost::MemoryEnvelope WorkspaceTable::swept(const StageSet& set) const {
   {
     const std::shared_lock reading(remembered_->mutex);
     if (const auto found = remembered_->known.find(set); found != remembered_->known.end())
       return found->second;
   }
-  const cost::Envelope out = cost::backward_workspace(graph_, steps(set));
+  const cost::MemoryEnvelope out = cost::backward_workspace(graph_, steps(set));
   const std::unique_lock writing(remembered_->mutex);
   if (remembered_->known.size() < Remembered::kMost) remembered_->known.try_emplace(set, out);
   return out;
@@ -75,7 +75,7 @@ std::vector<cost::BackwardStep> WorkspaceTable::steps(const StageSet& set) const
     return steps_.begin() + static_cast<std::ptrdiff_t>(first_[static_cast<std::size_t>(position)]);
   };
   std::vector<cost::BackwardStep> out;
-  for (const Range& range : set) out.insert(out.end(), at(range.begin), at(range.end));
+  for (const PositionRange& range : set) out.insert(out.end(), at(range.begin), at(range.end));
   if (!in_order_) std::ranges::sort(out, {}, &cost::BackwardStep::op);
   return out;
 }
@@ -96,7 +96,7 @@ void WorkspaceTable::note_passes() {
   }
 }
 
-const std::vector<WorkspaceTable::Reach>& WorkspaceTable::reach(int end) const {
+const std::vector<WorkspaceTable::SweepPeak>& WorkspaceTable::reach(int end) const {
   auto& out = remembered_->reach[static_cast<std::size_t>(end)];
   std::call_once(remembered_->once[static_cast<std::size_t>(end)], [&] {
     const auto row = std::span(steps_).first(first_[static_cast<std::size_t>(end)]);

@@ -19,26 +19,27 @@ class WorkspaceTable {
   WorkspaceTable(const cost::Problem& problem, const std::vector<std::vector<core::OpId>>& operators_at);
   ~WorkspaceTable();
 
-  cost::Envelope of(const StageSet& set) const;
+  cost::MemoryEnvelope of(const StageSet& set) const;
 
  private:
   /// Maximum held by a sweep that has come down to a position.
-  struct Reach {
+  struct SweepPeak {
     int begin;
-    cost::Envelope most;
+    cost::MemoryEnvelope most;
   };
   struct Remembered;
 
-  cost::Envelope swept(const StageSet& set) const;
+  cost::MemoryEnvelope swept(const StageSet& set) const;
   std::vector<cost::BackwardStep> steps(const StageSet& set) const;
   void note_passes();
-  const std::vector<Reach>& reach(int end) const;
+  const std::vector<SweepPeak>& reach(int end) const;
 
   const graph::OpGraph& graph_;
   bool in_order_;
-  std::vector<cost::BackwardStep> steps_;   ///< in the order of positions
-  std::vector<std::size_t> first_;          ///< [position] index into steps_, and its end
-  std::vector<std::vector<Range>> passed_;  ///< [end] begins of ranges that a tensor enters and passes by
+  std::vector<cost::BackwardStep> steps_;  ///< in the order of positions
+  std::vector<std::size_t> first_;         ///< [position] index into steps_, and its end
+  std::vector<std::vector<PositionRange>>
+      passed_;  ///< [end] begins of ranges that a tensor enters and passes by
   std::unique_ptr<Remembered> remembered_;
 };
 

@@ -14,13 +14,13 @@ using UnitList = std::vector<std::size_t>;
 
 /// Units grouped by the one source from which everything they read comes; the trunk's inputs come from
 /// several.
-struct Branches {
+struct SourceBranches {
   std::vector<UnitList> branches;
   UnitList trunk;
 };
 
-Branches branches_of(const graph::Dag& units) {
-  Branches out;
+SourceBranches branches_of(const graph::Dag& units) {
+  SourceBranches out;
   std::vector<std::optional<std::size_t>> branch(units.size());
   const auto of = [&](graph::Vertex v) { return branch[static_cast<std::size_t>(v)]; };
   for (std::size_t u = 0; u < units.size(); ++u) {
@@ -54,7 +54,7 @@ void halve(RankUnits& rank) {
 
 class BranchMoves {
  public:
-  explicit BranchMoves(const Sight& sight)
+  explicit BranchMoves(const MoveContext& sight)
       : space_(sight.space), found_(branches_of(sight.space.units().dag)) {
     if (found_.branches.size() < 2) return;
     like_ = sight.draft.plan.stages.front();
@@ -144,7 +144,7 @@ class BranchMoves {
       for (std::size_t r = 0; r < count; ++r)
         stages.push_back(stage(ranks[r].*part, r == 0 ? 0 : ends[r - 1], ends[r]));
     for (const double scale : {0.25, 0.5, 1.0, 2.0})
-      out_.push_back([&space = space_, stages, scale](Draft& draft) {
+      out_.push_back([&space = space_, stages, scale](PlanDraft& draft) {
         draft.plan.schedule = "interleaved_1f1b";
         draft.plan.stages = stages;
         for (Stage& each : draft.plan.stages) space.scale_micro_batch(each, scale);
@@ -152,7 +152,7 @@ class BranchMoves {
   }
 
   const PlanSpace& space_;
-  Branches found_;
+  SourceBranches found_;
   Stage like_;                   ///< on all devices
   std::vector<double> seconds_;  ///< [unit]
   Moves out_;
@@ -160,7 +160,7 @@ class BranchMoves {
 
 }  // namespace
 
-Moves branch_moves(const Sight& sight) {
+Moves branch_moves(const MoveContext& sight) {
   return BranchMoves(sight).all();
 }
 

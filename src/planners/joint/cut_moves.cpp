@@ -14,7 +14,7 @@ using UnitList = std::vector<std::size_t>;
 
 class CutMoves {
  public:
-  explicit CutMoves(const Sight& sight) : sight_(sight), stages_(sight.draft.plan.stages) {}
+  explicit CutMoves(const MoveContext& sight) : sight_(sight), stages_(sight.draft.plan.stages) {}
 
   Moves all() {
     for (const auto& [s, t] : pairs()) {
@@ -38,7 +38,7 @@ class CutMoves {
       for (std::size_t t = s + 1; t < stages_.size() && (t == s + 1 || stages_.size() <= kFew); ++t)
         out.insert({s, t});
     const plan::StageGraph graph(sight_.space.problem().graph, sight_.draft.plan);
-    for (const plan::Boundary& boundary : graph.boundaries())
+    for (const plan::StageBoundary& boundary : graph.boundaries())
       out.insert({boundary.from.index(), boundary.to.index()});
     return out;
   }
@@ -55,7 +55,7 @@ class CutMoves {
     for (std::size_t count = 1; count < held.size(); count *= 2) {
       const auto n = static_cast<std::ptrdiff_t>(count);
       UnitList moved(front ? held.begin() : held.end() - n, front ? held.begin() + n : held.end());
-      out_.push_back([&units = sight_.space.units().operators, moved, from, to](Draft& draft) {
+      out_.push_back([&units = sight_.space.units().operators, moved, from, to](PlanDraft& draft) {
         take(units, moved, draft.plan.stages[from], draft.plan.stages[to]);
       });
     }
@@ -71,7 +71,7 @@ class CutMoves {
   }
 
   void merge(std::size_t s, std::size_t t) {
-    out_.push_back([s, t](Draft& draft) {
+    out_.push_back([s, t](PlanDraft& draft) {
       auto& stages = draft.plan.stages;
       std::ranges::copy(stages[t].operators, std::back_inserter(stages[s].operators));
       std::ranges::copy(stages[t].devices, std::back_inserter(stages[s].devices));
@@ -96,7 +96,7 @@ class CutMoves {
   }
 
   void split_at(std::size_t s, const UnitList& first_units, std::size_t groups) {
-    out_.push_back([&units = sight_.space.units().operators, s, first_units, groups](Draft& draft) {
+    out_.push_back([&units = sight_.space.units().operators, s, first_units, groups](PlanDraft& draft) {
       auto& stages = draft.plan.stages;
       Stage first = stages[s];
       first.operators.clear();
@@ -109,14 +109,14 @@ class CutMoves {
     });
   }
 
-  const Sight& sight_;
+  const MoveContext& sight_;
   const std::vector<Stage>& stages_;
   Moves out_;
 };
 
 }  // namespace
 
-Moves cut_moves(const Sight& sight) {
+Moves cut_moves(const MoveContext& sight) {
   return CutMoves(sight).all();
 }
 

@@ -54,7 +54,7 @@ void deal_in_turn(std::vector<Devices>& devices, const std::vector<std::size_t>&
 /// Moves store no devices, which may be thousands: they read those of the draft that they change.
 class DeviceMoves {
  public:
-  explicit DeviceMoves(const Sight& sight) : ranks_(std::make_shared<const Ranks>(sight.ranks)) {
+  explicit DeviceMoves(const MoveContext& sight) : ranks_(std::make_shared<const Ranks>(sight.ranks)) {
     for (const auto& rank : *ranks_) {
       sizes_.push_back(sight.draft.plan.stages[rank.front()].devices.size());
       groups_.push_back(group_size(sight.draft.plan, rank));
@@ -96,7 +96,7 @@ class DeviceMoves {
 
   template <class Change>
   void add(Change change) {
-    out_.push_back([ranks = ranks_, change = std::move(change)](Draft& draft) {
+    out_.push_back([ranks = ranks_, change = std::move(change)](PlanDraft& draft) {
       auto devices = devices_of(draft.plan, *ranks);
       change(devices);
       for (std::size_t r = 0; r < ranks->size(); ++r)
@@ -111,7 +111,7 @@ class DeviceMoves {
 
 }  // namespace
 
-Moves device_moves(const Sight& sight) {
+Moves device_moves(const MoveContext& sight) {
   return DeviceMoves(sight).all();
 }
 

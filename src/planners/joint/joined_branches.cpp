@@ -54,7 +54,7 @@ std::vector<std::vector<std::size_t>> components(const graph::Dag& dag, const st
 
 }  // namespace
 
-std::optional<JoinedBranches> joined_branches(const Units& units) {
+std::optional<JoinedBranches> joined_branches(const UnitGraph& units) {
   const graph::Dag& dag = units.dag;
   for (std::size_t u = 0; u < dag.size(); ++u) {
     const auto join = static_cast<Vertex>(u);

@@ -19,6 +19,6 @@ struct JoinedBranches {
 };
 
 /// Returns nothing if the model does not begin side by side and end in one piece.
-std::optional<JoinedBranches> joined_branches(const Units& units);
+std::optional<JoinedBranches> joined_branches(const UnitGraph& units);
 
 }  // namespace penstock::planners

@@ -56,7 +56,7 @@ std::vector<JudgedDraft> diverse(const std::vector<JudgedDraft>& plans, std::siz
   return first;
 }
 
-Units units_of(const graph::OpGraph& graph, const OwnValues& own) {
+UnitGraph units_of(const graph::OpGraph& graph, const OwnValues& own) {
   return own.word("units") == "layers" ? layer_units(graph) : planning_units(graph);
 }
 
@@ -76,7 +76,7 @@ PlannerChoice itself(std::int64_t evaluations, OwnOptions kind, const SearchOpti
 /// Planners of `questions`, and before them faster searches. Three quarters of the budget go to a part of the
 /// devices. Without a part, half of the budget of a large problem goes to plans of whole layers.
 JointQuestions all_questions(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
-                             const Units& units) {
+                             const UnitGraph& units) {
   const std::size_t operators = units.operators.size(), devices = problem.cluster.size();
   const PlanLimits limits = plan_limits(own);
   JointQuestions out = questions(asked_planners(own), operators, devices,
@@ -99,10 +99,10 @@ std::vector<PlannerOption> joined(std::vector<PlannerOption> own) {
   return own;
 }
 
-class Joint {
+class JointSearch {
  public:
-  Joint(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
-        core::StopToken stop)
+  JointSearch(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
+              core::StopToken stop)
       : problem_(problem),
         options_(options),
         space_(problem, options, units_of(problem.graph, own), plan_limits(own)),
@@ -110,7 +110,7 @@ class Joint {
         stop_(stop),
         evaluations_(static_cast<std::size_t>(own.number("evaluations"))),
         questions_(all_questions(problem, options, own, space_.units())),
-        change_(own.word("change") == "cuts" ? Change::cuts : Change::all),
+        change_(own.word("change") == "cuts" ? ChangeScope::cuts : ChangeScope::all),
         layers_(own.word("units") == "layers"),
         rows_(!options.runnable && asked_planners(own) != AskedPlanners::direct &&
               space_.units().operators.size() > kSmall &&
@@ -121,7 +121,7 @@ class Joint {
     stop_.check();
     check_room();
     if (options_.from && plan::has_colocated(*options_.from)) return near_colocated(*options_.from);
-    Starts begun = options_.from ? given(*options_.from) : starts(space_, judge_, questions_, stop_);
+    StartPlans begun = options_.from ? given(*options_.from) : starts(space_, judge_, questions_, stop_);
     evaluations_ -= begun.judged;
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);
@@ -135,7 +135,7 @@ class Joint {
     const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
     return {std::move(best_.draft.plan), bottleneck, begun.states + judged_, {}, complete};
   }
-  const Worth& best() const { return best_.worth; }  ///< score of the plan that run() found
+  const PlanScore& best() const { return best_.worth; }  ///< score of the plan that run() found
 
  private:
   /// Refuses a problem without a search if no plan can hold the model.
@@ -154,18 +154,18 @@ class Joint {
 
   /// Searches other assignments of branches to devices, because no move of a walk changes colocated stages.
   SearchResult near_colocated(const plan::Plan& plan) {
-    if (change_ == Change::cuts)
+    if (change_ == ChangeScope::cuts)
       throw core::BadInput(
           "the plan has colocated stages, whose cuts are not searched; with change=all branches are dealt to "
           "devices anew");
-    Starts begun = given(plan);
+    StartPlans begun = given(plan);
     best_ = begun.plans.front();
     const bool complete = evaluations_ == 0 || add_tail(begun.states);
     const double bottleneck = score::estimate(problem_, best_.draft.plan).bottleneck;
     return {std::move(best_.draft.plan), bottleneck, begun.states, {}, complete};
   }
 
-  Starts given(const plan::Plan& plan) const {
+  StartPlans given(const plan::Plan& plan) const {
     if (plan::asynchronous(plan))
       throw core::BadInput("joint begins at plans with a flush, not " + plan.schedule);
     if (options_.runnable) return runnable_near(plan);
@@ -176,7 +176,7 @@ class Joint {
     if (!space_.limits().allow(plan))
       throw core::BadInput(
           "joint begins at plans within its own limits (max_zero, sequence_parallel, recompute, colocated)");
-    Starts out;
+    StartPlans out;
     out.plans.push_back({space_.draft_of(plan), judge_.worth(plan)});
     if (std::isinf(out.plans.front().worth.least))
       throw core::BadInput("joint begins at plans that take no longer than its search allows");
@@ -184,16 +184,16 @@ class Joint {
   }
 
   /// Begins at the plan next to the given one that the framework can run.
-  Starts runnable_near(const plan::Plan& plan) const {
-    auto draft = space_.runnable(Draft{plan}, nullptr);
+  StartPlans runnable_near(const plan::Plan& plan) const {
+    auto draft = space_.runnable(PlanDraft{plan}, nullptr);
     if (!draft) throw core::BadInput("the framework can run no plan next to the given one");
     draft = space_.completed(std::move(*draft));
     if (!draft)
       throw core::BadInput("the plan next to the given one that the framework can run is not valid here");
     if (const auto found = score::violations(problem_, draft->plan); !found.empty())
       throw core::BadInput("the plan next to the given one that the framework can run: " + found.front());
-    Starts out;
-    const Worth worth = judge_.worth(draft->plan);
+    StartPlans out;
+    const PlanScore worth = judge_.worth(draft->plan);
     out.plans.push_back({std::move(*draft), worth});
     return out;
   }
@@ -233,7 +233,7 @@ class Joint {
 
   /// Runs the walks. Returns false if a limit ended them early.
   bool improved(const std::vector<JudgedDraft>& plans) {
-    std::vector<Walk> walks;
+    std::vector<IteratedSearch> walks;
     for (JudgedDraft& start : diverse(plans, kWalks))
       walks.emplace_back(space_, judge_, change_, std::move(start), walks.size() + 1, stop_);
     std::size_t rounds = 1;
@@ -244,17 +244,17 @@ class Joint {
       core::parallel_for(walks.size(), [&](std::size_t i) {
         if (!walked(walks[i], share)) complete = false;
       });
-      for (const Walk& walk : walks)
+      for (const IteratedSearch& walk : walks)
         if (walk.best().worth < best_.worth) best_ = walk.best();
       if (!complete) return false;
-      std::ranges::stable_sort(walks, {}, [](const Walk& walk) { return walk.best().worth; });
+      std::ranges::stable_sort(walks, {}, [](const IteratedSearch& walk) { return walk.best().worth; });
       walks.erase(walks.begin() + static_cast<std::ptrdiff_t>((walks.size() + 1) / 2), walks.end());
     }
     return true;
   }
 
   /// Runs one walk in parallel with others. Returns false if a limit ended it early.
-  bool walked(Walk& walk, std::size_t plans) {
+  bool walked(IteratedSearch& walk, std::size_t plans) {
     std::size_t judged = walk.judged(), counted = walk.counted();
     const auto count = [&] {
       const std::lock_guard lock(mutex_);
@@ -286,7 +286,7 @@ class Joint {
   core::StopToken stop_;
   std::size_t evaluations_;
   JointQuestions questions_;
-  Change change_;
+  ChangeScope change_;
   bool layers_;
   bool rows_;  ///< true if row starts are tried: for models of layers, if the budget allows
   JudgedDraft best_;
@@ -339,7 +339,7 @@ namespace {
 
 /// Searches the part with fewer planners, because all devices use the others anyway. Returns the best plan
 /// with its time on the part.
-SearchResult searched(const Part& part, const SearchOptions& options, core::StopToken stop) {
+SearchResult searched(const PartProblem& part, const SearchOptions& options, core::StopToken stop) {
   SearchOptions likewise = options;
   options.judge_another(part.problem(), likewise);
   likewise.own["part"] = "never";
@@ -349,7 +349,7 @@ SearchResult searched(const Part& part, const SearchOptions& options, core::Stop
       options.progress(fmt::format("on {} devices: {}", part.problem().cluster.size(), text));
     };
   if (likewise.own["starts"] != "direct") likewise.own["starts"] = "quick";
-  Joint joint(part.problem(), likewise, OwnValues("joint", joint_options(), likewise.own), stop);
+  JointSearch joint(part.problem(), likewise, OwnValues("joint", joint_options(), likewise.own), stop);
   SearchResult out = joint.run();
   out.estimate = joint.best().iteration;
   return out;
@@ -369,10 +369,10 @@ SearchResult repeated_part(const cost::Problem& problem, const SearchOptions& op
   std::uint64_t states = 0;
   for (const std::size_t devices : sizes) {
     try {
-      const Part part(problem, devices);
+      const PartProblem part(problem, devices);
       SearchResult found = searched(part, options, stop);
       states = found.states += states;
-      Draft draft = space.draft_of(part.repeated(std::move(found.plan)));
+      PlanDraft draft = space.draft_of(part.repeated(std::move(found.plan)));
       if (!space.tidy(draft)) continue;
       auto whole = space.completed(std::move(draft));
       if (!whole) continue;
@@ -398,7 +398,7 @@ SearchResult joint(const cost::Problem& problem, const SearchOptions& asked, cor
   const OwnValues own("joint", joint_options(), asked.own);
   const SearchOptions options = limited(asked, own);
   if (own.word("part") == "alone") return repeated_part(problem, options, own, stop);
-  return Joint(problem, options, own, stop).run();
+  return JointSearch(problem, options, own, stop).run();
 }
 
 }  // namespace penstock::planners

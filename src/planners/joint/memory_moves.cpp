@@ -11,7 +11,7 @@ using Stages = std::vector<std::size_t>;
 
 class MemoryMoves {
  public:
-  explicit MemoryMoves(const Sight& sight) : sight_(sight), stages_(sight.draft.plan.stages) {}
+  explicit MemoryMoves(const MoveContext& sight) : sight_(sight), stages_(sight.draft.plan.stages) {}
 
   Moves all() {
     const Stages every = all_stages();
@@ -35,7 +35,7 @@ class MemoryMoves {
 
   template <class Change>
   void add(const Stages& which, Change change) {
-    out_.push_back([which, change](Draft& draft) {
+    out_.push_back([which, change](PlanDraft& draft) {
       for (const std::size_t s : which) change(draft.plan.stages[s]);
     });
   }
@@ -65,7 +65,7 @@ class MemoryMoves {
       add(which, [again](Stage& stage) { stage.recompute = again; });
     for (const std::int64_t first : {1, 2, 4, 8})
       add(which, [first](Stage& stage) {
-        stage.recompute = {plan::Recomputation::Of::layers, false, first};
+        stage.recompute = {plan::Recomputation::SegmentScope::layers, false, first};
       });
   }
 
@@ -83,20 +83,20 @@ class MemoryMoves {
 
   template <class Change>
   void add_after(const Move& move, const Stages& which, Change change) {
-    out_.push_back([move, which, change](Draft& draft) {
+    out_.push_back([move, which, change](PlanDraft& draft) {
       move(draft);
       for (const std::size_t s : which) change(draft.plan.stages[s]);
     });
   }
 
-  const Sight& sight_;
+  const MoveContext& sight_;
   const std::vector<Stage>& stages_;
   Moves out_;
 };
 
 }  // namespace
 
-Moves memory_moves(const Sight& sight) {
+Moves memory_moves(const MoveContext& sight) {
   return MemoryMoves(sight).all();
 }
 

@@ -10,7 +10,7 @@ using Stages = std::vector<std::size_t>;
 
 class MeshMoves {
  public:
-  explicit MeshMoves(const Sight& sight) : space_(sight.space), stages_(sight.draft.plan.stages) {
+  explicit MeshMoves(const MoveContext& sight) : space_(sight.space), stages_(sight.draft.plan.stages) {
     for (std::size_t s = 0; s < stages_.size(); ++s) every_.push_back(s);
     which_.push_back(every_);
     if (sight.ranks.size() > 1) which_.insert(which_.end(), sight.ranks.begin(), sight.ranks.end());
@@ -30,7 +30,7 @@ class MeshMoves {
  private:
   template <class Change>
   void add(const Stages& which, Change change) {
-    out_.push_back([which, change](Draft& draft) {
+    out_.push_back([which, change](PlanDraft& draft) {
       for (const std::size_t s : which) change(draft.plan.stages[s]);
     });
   }
@@ -115,7 +115,7 @@ class MeshMoves {
 
 }  // namespace
 
-Moves mesh_moves(const Sight& sight) {
+Moves mesh_moves(const MoveContext& sight) {
   return MeshMoves(sight).all();
 }
 

@@ -4,7 +4,7 @@
 
 namespace penstock::planners {
 
-Sight::Sight(const PlanSpace& of, const Draft& from) : space(of), draft(from) {
+MoveContext::MoveContext(const PlanSpace& of, const PlanDraft& from) : space(of), draft(from) {
   const auto rank = plan::rank_of_stage(draft.plan);
   for (std::size_t s = 0; s < rank.size(); ++s) {
     std::vector<std::size_t>& held = units.emplace_back();
@@ -17,8 +17,8 @@ Sight::Sight(const PlanSpace& of, const Draft& from) : space(of), draft(from) {
   }
 }
 
-std::vector<Moves> moves(const Sight& sight, Change change) {
-  if (change == Change::cuts) return {shift_moves(sight)};
+std::vector<Moves> moves(const MoveContext& sight, ChangeScope change) {
+  if (change == ChangeScope::cuts) return {shift_moves(sight)};
   std::vector<Moves> out;
   for (const auto kind : {cut_moves, device_moves, pace_moves, memory_moves, partition_moves, shape_moves,
                           branch_moves, mesh_moves})

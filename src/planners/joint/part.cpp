@@ -45,7 +45,7 @@ std::vector<std::size_t> part_sizes(const cost::Problem& problem, const SearchOp
   return out;
 }
 
-Part::Part(const cost::Problem& whole, std::size_t devices)
+PartProblem::PartProblem(const cost::Problem& whole, std::size_t devices)
     : times_(whole.cluster.size() / devices),
       cluster_(whole.cluster.first(static_cast<int>(devices))),
       problem_{whole.graph, cluster_, whole.costs, whole.training, whole.memory} {
@@ -53,7 +53,7 @@ Part::Part(const cost::Problem& whole, std::size_t devices)
   memo_.serve(problem_);
 }
 
-plan::Plan Part::repeated(plan::Plan plan) const {
+plan::Plan PartProblem::repeated(plan::Plan plan) const {
   const auto times = static_cast<std::int64_t>(times_);
   plan.training.mini_batch *= times;
   for (plan::Stage& stage : plan.stages) {

@@ -15,12 +15,12 @@ namespace penstock::planners {
 std::vector<std::size_t> part_sizes(const cost::Problem& problem, const SearchOptions& options);
 
 /// A problem on part of the devices, with as many samples per device as the whole problem.
-class Part {
+class PartProblem {
  public:
   /// `devices` must be one of part_sizes. `whole` must outlive it.
-  Part(const cost::Problem& whole, std::size_t devices);
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
+  PartProblem(const cost::Problem& whole, std::size_t devices);
+  PartProblem(const PartProblem&) = delete;
+  PartProblem& operator=(const PartProblem&) = delete;
 
   const cost::Problem& problem() const { return problem_; }
   /// Puts each stage on all repetitions of its devices: more replicas, with as many samples each. In-flight

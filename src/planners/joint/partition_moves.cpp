@@ -21,14 +21,14 @@ void divide(plan::Stage& stage, OpId op, const std::optional<Partition>& how) {
 }
 
 /// A stage's operators of one kind.
-struct Alike {
+struct EqualOperators {
   std::size_t stage;
   std::vector<OpId> operators;
 };
 
 /// [kind] operators by stage, for stages that divide operators.
-std::map<graph::OpKind, std::vector<Alike>> by_kind(const Sight& sight) {
-  std::map<graph::OpKind, std::vector<Alike>> out;
+std::map<graph::OpKind, std::vector<EqualOperators>> by_kind(const MoveContext& sight) {
+  std::map<graph::OpKind, std::vector<EqualOperators>> out;
   const auto& stages = sight.draft.plan.stages;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     if (stages[s].tensor_parallel == 1) continue;
@@ -43,9 +43,9 @@ std::map<graph::OpKind, std::vector<Alike>> by_kind(const Sight& sight) {
   return out;
 }
 
-Move division(const std::vector<Alike>& which, const std::optional<Partition>& how) {
-  return [which, how](Draft& draft) {
-    for (const Alike& alike : which)
+Move division(const std::vector<EqualOperators>& which, const std::optional<Partition>& how) {
+  return [which, how](PlanDraft& draft) {
+    for (const EqualOperators& alike : which)
       for (const OpId op : alike.operators) divide(draft.plan.stages[alike.stage], op, how);
   };
 }
@@ -56,7 +56,7 @@ struct StageOperator {
 };
 
 /// Operators that share parameters on the devices of a rank, if these divide operators.
-std::vector<std::vector<StageOperator>> sharers(const Sight& sight) {
+std::vector<std::vector<StageOperator>> sharers(const MoveContext& sight) {
   std::map<std::pair<std::size_t, OpId>, std::vector<StageOperator>> of;  // {rank, owner}
   const graph::OpGraph& graph = sight.space.problem().graph;
   for (std::size_t r = 0; r < sight.ranks.size(); ++r)
@@ -72,23 +72,23 @@ std::vector<std::vector<StageOperator>> sharers(const Sight& sight) {
 }
 
 /// Partition with which an operator holds its parameters in this way.
-std::optional<Partition> held_as(const graph::Operator& op, const layout::Holding& holding) {
+std::optional<Partition> held_as(const graph::Operator& op, const layout::ParameterShard& holding) {
   for (const auto& how : kDivisions)
     if (how && layout::holding(op, *how) == holding) return how;
   return std::nullopt;
 }
 
 /// Changes all sharers at once, because they must hold the same shards.
-void divide_sharers(const Sight& sight, Moves& out) {
+void divide_sharers(const MoveContext& sight, Moves& out) {
   const graph::OpGraph& graph = sight.space.problem().graph;
   for (const auto& users : sharers(sight))
     for (const auto& how : kDivisions) {
       if (!how) continue;
-      const layout::Holding holding = layout::holding(graph.op(users.front().op), *how);
+      const layout::ParameterShard holding = layout::holding(graph.op(users.front().op), *how);
       std::vector<std::optional<Partition>> hows;
       for (const StageOperator& user : users) hows.push_back(held_as(graph.op(user.op), holding));
       if (!std::ranges::all_of(hows, [](const auto& known) { return known.has_value(); })) continue;
-      out.push_back([users, hows](Draft& draft) {
+      out.push_back([users, hows](PlanDraft& draft) {
         for (std::size_t u = 0; u < users.size(); ++u)
           divide(draft.plan.stages[users[u].stage], users[u].op, hows[u]);
       });
@@ -97,13 +97,13 @@ void divide_sharers(const Sight& sight, Moves& out) {
 
 }  // namespace
 
-Moves partition_moves(const Sight& sight) {
+Moves partition_moves(const MoveContext& sight) {
   Moves out;
   divide_sharers(sight, out);
   for (const auto& [kind, stages] : by_kind(sight))
     for (const auto& how : kDivisions) {
       out.push_back(division(stages, how));
-      for (const Alike& alike : stages) {
+      for (const EqualOperators& alike : stages) {
         if (stages.size() > 1) out.push_back(division({alike}, how));
         if (alike.operators.size() == 1) continue;
         for (const OpId op : alike.operators) out.push_back(division({{alike.stage, {op}}}, how));

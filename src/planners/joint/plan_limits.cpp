@@ -20,7 +20,7 @@ bool PlanLimits::allow(const plan::Plan& plan) const {
     if (stage.zero > zero || (!sequence_parallel && divides_tokens(stage))) return false;
     if (stage.context_parallel > context_parallel || stage.expert_parallel > expert_parallel) return false;
     if ((stage.zero_over > 0 && !hybrid_sharding) || (stage.part && !colocated)) return false;
-    if (stage.recompute.of == plan::Recomputation::Of::core && !recompute_cores) return false;
+    if (stage.recompute.of == plan::Recomputation::SegmentScope::core && !recompute_cores) return false;
     return recompute || !stage.recompute;
   });
 }

@@ -127,7 +127,7 @@ bool by_count(const Plan& plan) {
   return plan.schedule == "1f1b";
 }
 
-PlanSpace::PlanSpace(const cost::Problem& problem, const SearchOptions& options, Units units,
+PlanSpace::PlanSpace(const cost::Problem& problem, const SearchOptions& options, UnitGraph units,
                      PlanLimits limits)
     : problem_(problem),
       options_(options),
@@ -155,7 +155,7 @@ void PlanSpace::scale_micro_batch(Stage& stage, double scale) const {
     stage.micro_batch = static_cast<std::int64_t>(static_cast<double>(stage.micro_batch) * scale);
 }
 
-bool PlanSpace::tidy(Draft& draft) const {
+bool PlanSpace::tidy(PlanDraft& draft) const {
   Plan& plan = draft.plan;
   for (const Stage& stage : plan.stages)
     if (stage.operators.empty() || stage.devices.empty() || stage.micro_batch < 1) return false;
@@ -166,11 +166,11 @@ bool PlanSpace::tidy(Draft& draft) const {
   return true;
 }
 
-std::optional<Draft> PlanSpace::runnable(Draft draft, const Plan* before) const {
+std::optional<PlanDraft> PlanSpace::runnable(PlanDraft draft, const Plan* before) const {
   if (!options_.runnable) return draft;
   auto plan = options_.runnable(draft.plan, before);
   if (!plan) return std::nullopt;
-  return Draft{std::move(*plan), draft.rule};
+  return PlanDraft{std::move(*plan), draft.rule};
 }
 
 bool PlanSpace::pinned_well(const Plan& plan) const {
@@ -183,7 +183,7 @@ bool PlanSpace::pinned_well(const Plan& plan) const {
 }
 
 /// Sets in-flight counts; returns false if the plan has no order or does not fit.
-bool PlanSpace::counted(Draft& draft) const {
+bool PlanSpace::counted(PlanDraft& draft) const {
   Plan& plan = draft.plan;
   try {
     if (by_count(plan))
@@ -205,7 +205,7 @@ bool PlanSpace::well_formed(const Plan& plan) const {
          layout::expert_violations(problem_.graph, plan).empty();
 }
 
-std::optional<Draft> PlanSpace::completed(Draft draft) const {
+std::optional<PlanDraft> PlanSpace::completed(PlanDraft draft) const {
   Plan& plan = draft.plan;
   if (!well_formed(plan)) return std::nullopt;
   if (counted(draft)) return draft;
@@ -226,8 +226,8 @@ std::optional<OpId> PlanSpace::torn_off(const Plan& plan) const {
   return std::nullopt;
 }
 
-Draft PlanSpace::draft_of(const Plan& plan) const {
-  Draft out{plan};
+PlanDraft PlanSpace::draft_of(const Plan& plan) const {
+  PlanDraft out{plan};
   if (!by_count(plan)) return out;
   for (Stage& stage : out.plan.stages) stage.in_flight = 0;
   schedule::derive_in_flight(out.plan, plan::StageGraph(problem_.graph, plan));
@@ -238,7 +238,7 @@ Draft PlanSpace::draft_of(const Plan& plan) const {
   return out;
 }
 
-std::string PlanSpace::key(const Draft& draft) const {
+std::string PlanSpace::key(const PlanDraft& draft) const {
   const Plan& plan = draft.plan;
   std::string out = plan.schedule;
   const auto add = [&](auto... values) {

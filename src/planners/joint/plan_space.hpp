@@ -15,7 +15,7 @@
 namespace penstock::planners {
 
 /// A plan during changes.
-struct Draft {
+struct PlanDraft {
   plan::Plan plan;
   schedule::InFlight rule = schedule::InFlight::depth;  ///< rule for the samples that 1f1b holds in flight
 };
@@ -25,30 +25,31 @@ struct Draft {
 class PlanSpace {
  public:
   /// Problem and options must outlive it. Stages consist of whole `units`.
-  PlanSpace(const cost::Problem& problem, const SearchOptions& options, Units units, PlanLimits limits = {});
+  PlanSpace(const cost::Problem& problem, const SearchOptions& options, UnitGraph units,
+            PlanLimits limits = {});
 
   /// Returns the next draft that options.runnable allows, changed from `before` (null: from none), or nothing.
   /// Without that option returns the draft itself.
-  std::optional<Draft> runnable(Draft draft, const plan::Plan* before) const;
+  std::optional<PlanDraft> runnable(PlanDraft draft, const plan::Plan* before) const;
   /// Sorts stages, moves partitions to the stages of their operators, and drops settings without effect.
   /// Returns false if stages wait for each other or are empty.
-  bool tidy(Draft& draft) const;
+  bool tidy(PlanDraft& draft) const;
   /// Key of a tidy draft: equal for drafts that differ only in the numbers of equal devices.
-  std::string key(const Draft& draft) const;
+  std::string key(const PlanDraft& draft) const;
   /// True if a tidy draft is a valid plan, without checking its order and memory.
   bool well_formed(const plan::Plan& plan) const;
   /// Returns a tidy draft with in-flight counts by its rule, or by `depth` if that does not fit; nothing if
   /// it is not a valid plan. The simulator checks whether 1F1B with different micro-batches can run.
-  std::optional<Draft> completed(Draft draft) const;
+  std::optional<PlanDraft> completed(PlanDraft draft) const;
   /// First operator that is in another stage than the first of its unit; nothing if all units are whole.
   std::optional<core::OpId> torn_off(const plan::Plan& plan) const;
   /// Draft of a finished plan.
-  Draft draft_of(const plan::Plan& plan) const;
+  PlanDraft draft_of(const plan::Plan& plan) const;
 
   const cost::Problem& problem() const { return problem_; }
   const SearchOptions& options() const { return options_; }
   const PlanLimits& limits() const { return limits_; }
-  const Units& units() const { return units_; }
+  const UnitGraph& units() const { return units_; }
   /// Powers of two that divide the model's tokens and experts, within the limits.
   const std::vector<int>& context_sizes() const { return context_sizes_; }
   const std::vector<int>& expert_sizes() const { return expert_sizes_; }
@@ -63,11 +64,11 @@ class PlanSpace {
 
  private:
   bool pinned_well(const plan::Plan& plan) const;
-  bool counted(Draft& draft) const;
+  bool counted(PlanDraft& draft) const;
 
   const cost::Problem& problem_;
   const SearchOptions& options_;
-  Units units_;
+  UnitGraph units_;
   PlanLimits limits_;
   std::vector<std::size_t> unit_of_;  ///< [operator] unit
   std::vector<int> context_sizes_, expert_sizes_;

@@ -42,7 +42,7 @@ std::vector<std::size_t> row_ends(const std::vector<double>& units, const std::v
 
 }  // namespace
 
-std::vector<RankShape> rank_shapes(const Sight& sight) {
+std::vector<RankShape> rank_shapes(const MoveContext& sight) {
   std::vector<RankShape> out;
   for (const auto& rank : sight.ranks) {
     RankShape& shape = out.emplace_back(RankShape{sight.draft.plan.stages[rank.front()]});
@@ -92,13 +92,14 @@ std::vector<RankShape> halved(const std::vector<RankShape>& ranks) {
   return out;
 }
 
-void cut_row(const PlanSpace& space, const std::vector<RankShape>& ranks, std::size_t chunks, Deal deal,
-             plan::Plan& plan) {
+void cut_row(const PlanSpace& space, const std::vector<RankShape>& ranks, std::size_t chunks,
+             StageAssignment deal, plan::Plan& plan) {
   plan.stages.clear();
   const std::size_t count = ranks.size() * chunks;
   if (count == 0 || count > space.units().operators.size()) return;
   const int p = static_cast<int>(ranks.size()), v = static_cast<int>(chunks);
-  const auto rank_of = deal == Deal::loop ? schedule::loop_placement(p, v) : schedule::zigzag_placement(p, v);
+  const auto rank_of =
+      deal == StageAssignment::loop ? schedule::loop_placement(p, v) : schedule::zigzag_placement(p, v);
   std::vector<double> loads;
   for (const std::int32_t r : rank_of) loads.push_back(ranks[static_cast<std::size_t>(r)].load);
   const auto until = row_ends(unit_weights(space, samples_of(ranks.front().like)), loads);

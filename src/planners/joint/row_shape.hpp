@@ -17,37 +17,38 @@ struct RankShape {
 };
 
 /// Rank of stage s with several stages per rank: s mod ranks, or zigzag (schedule::zigzag_placement).
-enum class Deal : std::uint8_t { loop, zigzag };
+enum class StageAssignment : std::uint8_t { loop, zigzag };
 
 /// A family, and how it assigns stages to ranks.
 struct FamilyShape {
   const char* name;
-  Deal deal;
+  StageAssignment deal;
   std::size_t least, most;  ///< stages per rank
 };
 inline constexpr std::size_t kMostLoops = 8;
 /// Families with a flush whose orders a plan can hold: one copy of the model, whole micro-batches,
 /// activations on their own device.
-inline constexpr std::array kFamilyShapes = {FamilyShape{"1f1b", Deal::loop, 1, 1},
-                                             FamilyShape{"gpipe", Deal::loop, 1, 1},
-                                             FamilyShape{"dapple", Deal::loop, 1, 1},
-                                             FamilyShape{"list_order", Deal::loop, 1, 1},
-                                             FamilyShape{"zb_h1", Deal::loop, 1, 1},
-                                             FamilyShape{"zb_h2", Deal::loop, 1, 1},
-                                             FamilyShape{"zb_1p", Deal::loop, 1, 1},
-                                             FamilyShape{"zb_2p", Deal::loop, 1, 1},
-                                             FamilyShape{"looped_bfs", Deal::loop, 2, kMostLoops},
-                                             FamilyShape{"interleaved_1f1b", Deal::loop, 2, kMostLoops},
-                                             FamilyShape{"interleaved_zb", Deal::loop, 2, kMostLoops},
-                                             FamilyShape{"zbv", Deal::zigzag, 2, 2},
-                                             FamilyShape{"dualpipev", Deal::zigzag, 2, 2},
-                                             FamilyShape{"v_half", Deal::zigzag, 2, 2},
-                                             FamilyShape{"v_min", Deal::zigzag, 2, 2},
-                                             FamilyShape{"v_zb", Deal::zigzag, 2, 2},
-                                             FamilyShape{"v_1f1b", Deal::zigzag, 2, 2},
-                                             FamilyShape{"hanayo", Deal::zigzag, 2, kMostLoops}};
+inline constexpr std::array kFamilyShapes = {
+    FamilyShape{"1f1b", StageAssignment::loop, 1, 1},
+    FamilyShape{"gpipe", StageAssignment::loop, 1, 1},
+    FamilyShape{"dapple", StageAssignment::loop, 1, 1},
+    FamilyShape{"list_order", StageAssignment::loop, 1, 1},
+    FamilyShape{"zb_h1", StageAssignment::loop, 1, 1},
+    FamilyShape{"zb_h2", StageAssignment::loop, 1, 1},
+    FamilyShape{"zb_1p", StageAssignment::loop, 1, 1},
+    FamilyShape{"zb_2p", StageAssignment::loop, 1, 1},
+    FamilyShape{"looped_bfs", StageAssignment::loop, 2, kMostLoops},
+    FamilyShape{"interleaved_1f1b", StageAssignment::loop, 2, kMostLoops},
+    FamilyShape{"interleaved_zb", StageAssignment::loop, 2, kMostLoops},
+    FamilyShape{"zbv", StageAssignment::zigzag, 2, 2},
+    FamilyShape{"dualpipev", StageAssignment::zigzag, 2, 2},
+    FamilyShape{"v_half", StageAssignment::zigzag, 2, 2},
+    FamilyShape{"v_min", StageAssignment::zigzag, 2, 2},
+    FamilyShape{"v_zb", StageAssignment::zigzag, 2, 2},
+    FamilyShape{"v_1f1b", StageAssignment::zigzag, 2, 2},
+    FamilyShape{"hanayo", StageAssignment::zigzag, 2, kMostLoops}};
 
-std::vector<RankShape> rank_shapes(const Sight& sight);
+std::vector<RankShape> rank_shapes(const MoveContext& sight);
 /// Ranks of `size` consecutive devices each, with the settings of `like` and equal loads; `size` divides the
 /// number of devices.
 std::vector<RankShape> even_ranks(const cluster::Cluster& cluster, int size, const plan::Stage& like);
@@ -57,7 +58,7 @@ std::vector<RankShape> halved(const std::vector<RankShape>& ranks);
 
 /// Sets stages of neighbouring units, `chunks` on each rank, each with its share of the rank's load; no
 /// stages if there are too few units.
-void cut_row(const PlanSpace& space, const std::vector<RankShape>& ranks, std::size_t chunks, Deal deal,
-             plan::Plan& plan);
+void cut_row(const PlanSpace& space, const std::vector<RankShape>& ranks, std::size_t chunks,
+             StageAssignment deal, plan::Plan& plan);
 
 }  // namespace penstock::planners

@@ -23,7 +23,7 @@ constexpr std::int64_t kMostEach = 32;
 
 class RowStarts {
  public:
-  RowStarts(const PlanSpace& space, const JointJudge& judge, const Worth& to_beat, core::StopToken stop)
+  RowStarts(const PlanSpace& space, const JointJudge& judge, const PlanScore& to_beat, core::StopToken stop)
       : space_(space),
         judge_(judge),
         to_beat_(to_beat),
@@ -32,14 +32,14 @@ class RowStarts {
 
   /// Best row of a family; nothing if none fits.
   std::optional<JudgedDraft> best(const FamilyShape& family) const {
-    const std::vector<Draft> rows = even_rows(family);
-    std::vector<std::optional<Draft>> fitting(rows.size());
-    std::vector<std::optional<Worth>> bounds(rows.size());
+    const std::vector<PlanDraft> rows = even_rows(family);
+    std::vector<std::optional<PlanDraft>> fitting(rows.size());
+    std::vector<std::optional<PlanScore>> bounds(rows.size());
     core::parallel_for(rows.size(), [&](std::size_t i) {
       fitting[i] = thriftily_completed(rows[i]);
       if (fitting[i]) bounds[i] = judge_.at_best(fitting[i]->plan);
     });
-    const auto found = first_least(bounds, to_beat_, [&](std::size_t i, const Worth& least, bool ties) {
+    const auto found = first_least(bounds, to_beat_, [&](std::size_t i, const PlanScore& least, bool ties) {
       stop_.check();
       return judge_.worth(fitting[i]->plan, ties ? judge_.just_above(least) : least);
     });
@@ -48,8 +48,8 @@ class RowStarts {
   }
 
  private:
-  std::vector<Draft> even_rows(const FamilyShape& family) const {
-    std::vector<Draft> out;
+  std::vector<PlanDraft> even_rows(const FamilyShape& family) const {
+    std::vector<PlanDraft> out;
     for (const int size : rank_sizes(space_.problem(), space_.options()))
       for (const int degree : tensor_degrees(space_.problem().cluster, space_.options()))
         if (size % degree == 0) add_rows(family, size, degree, out);
@@ -57,14 +57,14 @@ class RowStarts {
   }
 
   /// Adds rows with `size` devices per rank, in groups of `degree`.
-  void add_rows(const FamilyShape& family, int size, int degree, std::vector<Draft>& out) const {
+  void add_rows(const FamilyShape& family, int size, int degree, std::vector<PlanDraft>& out) const {
     const cost::Problem& problem = space_.problem();
     const auto ranks = static_cast<std::int64_t>(problem.cluster.size()) / size;
     if (ranks < 2) return;
     for (const std::int64_t micro_batch : shared_sizes(problem, space_.options(), size / degree)) {
       const std::int64_t in_turn = problem.training.mini_batch / micro_batch;
       if (in_turn < ranks || in_turn > kMostEach * ranks) continue;
-      Draft draft;
+      PlanDraft draft;
       draft.plan.training = problem.training;
       draft.plan.schedule = family.name;
       plan::Stage like;
@@ -77,10 +77,10 @@ class RowStarts {
     }
   }
 
-  std::optional<Draft> thriftily_completed(const Draft& row) const {
+  std::optional<PlanDraft> thriftily_completed(const PlanDraft& row) const {
     stop_.check();
     if (auto draft = space_.completed(row)) return draft;
-    Draft thrifty = row;
+    PlanDraft thrifty = row;
     for (plan::Stage& stage : thrifty.plan.stages) stage.zero = stage.replicas() > 1 ? 1 : 0;
     if (auto draft = space_.completed(thrifty)) return draft;
     for (plan::Stage& stage : thrifty.plan.stages)
@@ -91,14 +91,14 @@ class RowStarts {
 
   const PlanSpace& space_;
   const JointJudge& judge_;
-  Worth to_beat_;
+  PlanScore to_beat_;
   core::StopToken stop_;
   bool tokens_;  ///< groups may divide tokens
 };
 
 }  // namespace
 
-std::vector<JudgedDraft> row_starts(const PlanSpace& space, const JointJudge& judge, const Worth& to_beat,
+std::vector<JudgedDraft> row_starts(const PlanSpace& space, const JointJudge& judge, const PlanScore& to_beat,
                                     core::StopToken stop) {
   const RowStarts starts(space, judge, to_beat, stop);
   std::vector<JudgedDraft> out;

@@ -12,7 +12,7 @@ namespace penstock::planners {
 /// have equal numbers of devices per rank and stages of equal times, with groups and micro-batches of every
 /// size. If a row does not fit, replicas shard optimizer state (ZeRO 1), then stages also recompute
 /// attention's cores. Returns only those better than `to_beat`.
-std::vector<JudgedDraft> row_starts(const PlanSpace& space, const JointJudge& judge, const Worth& to_beat,
+std::vector<JudgedDraft> row_starts(const PlanSpace& space, const JointJudge& judge, const PlanScore& to_beat,
                                     core::StopToken stop);
 
 }  // namespace penstock::planners

@@ -11,13 +11,14 @@ bool sizes_differ(std::string_view family) {
 
 class ShapeMoves {
  public:
-  explicit ShapeMoves(const Sight& sight) : sight_(sight), ranks_(rank_shapes(sight)) {}
+  explicit ShapeMoves(const MoveContext& sight) : sight_(sight), ranks_(rank_shapes(sight)) {}
 
   Moves all() {
     for (const FamilyShape& family : kFamilyShapes) {
       // Keep the stages if the family assigns them in the same way; PlanSpace::completed checks that.
-      out_.push_back([name = family.name](Draft& draft) { draft.plan.schedule = name; });
-      if (ranks_.size() == 1 && family.most > 1 && family.deal == Deal::zigzag) continue;  // equal to a loop
+      out_.push_back([name = family.name](PlanDraft& draft) { draft.plan.schedule = name; });
+      if (ranks_.size() == 1 && family.most > 1 && family.deal == StageAssignment::zigzag)
+        continue;  // equal to a loop
       for (std::size_t chunks = family.least; chunks <= family.most; chunks *= 2)
         add(ranks_, family, chunks, 1);
     }
@@ -38,7 +39,7 @@ class ShapeMoves {
   }
 
   void add(const std::vector<RankShape>& ranks, const FamilyShape& family, std::size_t chunks, double scale) {
-    out_.push_back([&space = sight_.space, ranks, family, chunks, scale](Draft& draft) {
+    out_.push_back([&space = sight_.space, ranks, family, chunks, scale](PlanDraft& draft) {
       const bool row = in_row(draft.plan);
       draft.plan.schedule = family.name;
       cut_row(space, ranks, chunks, family.deal, draft.plan);
@@ -50,14 +51,14 @@ class ShapeMoves {
     });
   }
 
-  const Sight& sight_;
+  const MoveContext& sight_;
   std::vector<RankShape> ranks_;
   Moves out_;
 };
 
 }  // namespace
 
-Moves shape_moves(const Sight& sight) {
+Moves shape_moves(const MoveContext& sight) {
   return ShapeMoves(sight).all();
 }
 

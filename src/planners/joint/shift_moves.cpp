@@ -11,7 +11,7 @@ using UnitList = std::vector<std::size_t>;
 
 class ShiftMoves {
  public:
-  explicit ShiftMoves(const Sight& sight) : sight_(sight), again_(usual_recomputation()) {}
+  explicit ShiftMoves(const MoveContext& sight) : sight_(sight), again_(usual_recomputation()) {}
 
   Moves all() const {
     Moves out;
@@ -41,7 +41,7 @@ class ShiftMoves {
     sizes[from - first] -= count;
     sizes[to - first] += count;
     return [&space = sight_.space, again = again_, first, row = std::move(row),
-            sizes = std::move(sizes)](Draft& draft) {
+            sizes = std::move(sizes)](PlanDraft& draft) {
       auto next = row.begin();
       for (std::size_t i = 0; i < sizes.size(); ++i) {
         const auto end = next + static_cast<std::ptrdiff_t>(sizes[i]);
@@ -64,13 +64,13 @@ class ShiftMoves {
     if (idle && plan::applies(graph, stage.operators, again)) stage.recompute = again;
   }
 
-  const Sight& sight_;
+  const MoveContext& sight_;
   plan::Recomputation again_;
 };
 
 }  // namespace
 
-Moves shift_moves(const Sight& sight) {
+Moves shift_moves(const MoveContext& sight) {
   return ShiftMoves(sight).all();
 }
 

@@ -22,7 +22,7 @@ namespace penstock::planners {
 namespace {
 
 /// One planner's answer, or the reason why there is none.
-struct Answer {
+struct PlannerAnswer {
   std::optional<JudgedDraft> plan;
   std::uint64_t states = 0;
   std::optional<core::Seconds> foretold{};  ///< time predicted by the planner
@@ -68,7 +68,7 @@ std::size_t evaluations(const PlannerChoice& question) {
 
 /// True if the repeated plan of a part is nearly as fast as on the part, where devices do not communicate
 /// with others. Otherwise the network between parts slows it, and other plans are better.
-bool as_foretold(const Answer& answer) {
+bool as_foretold(const PlannerAnswer& answer) {
   constexpr double kHardlyLonger = 1.1;
   return answer.plan && answer.foretold && answer.plan->worth.iteration <= *answer.foretold * kHardlyLonger;
 }
@@ -96,7 +96,7 @@ class AnswerProgress {
   void answered(const std::optional<JudgedDraft>& plan) {
     const std::lock_guard lock(mutex_);
     ++answered_;
-    if (plan && plan->worth < (best_ ? best_->worth : Worth{})) best_ = plan;
+    if (plan && plan->worth < (best_ ? best_->worth : PlanScore{})) best_ = plan;
     if (progress_ && best_)
       progress_(fmt::format("best {}, {} of {} planners have answered",
                             judge_.in_words(best_->draft.plan, best_->worth), answered_, questions_));
@@ -120,10 +120,10 @@ class PlannerQueries {
   }
 
   /// Sets the cutoff: plans not faster than these answers may be skipped from now on.
-  void give_up_beyond(std::span<const Answer> answers) {
+  void give_up_beyond(std::span<const PlannerAnswer> answers) {
     if (!by_evaluation(options_) || !options_.at_least)
       return;  // a device may be faster than its type states
-    for (const Answer& answer : answers)
+    for (const PlannerAnswer& answer : answers)
       if (answer.plan) options_.give_up = std::min(options_.give_up, answer.plan->worth.iteration);
   }
 
@@ -136,8 +136,8 @@ class PlannerQueries {
     return planner(question.name).plan(space_.problem(), options, stop_);
   }
 
-  Answer answer(const PlannerChoice& question) const {
-    Answer out;
+  PlannerAnswer answer(const PlannerChoice& question) const {
+    PlannerAnswer out;
     try {
       stop_.check();
       auto known = options_.known ? options_.known(question) : std::nullopt;
@@ -158,7 +158,7 @@ class PlannerQueries {
       out.plan->worth = judge_.worth(found.plan);
     } catch (const core::LimitHit&) {
       out.late = true;
-    } catch (const core::Interrupted&) {
+    } catch (const core::InterruptedError&) {
       throw;
     } catch (const core::Error& error) {
       if (error.code() == core::ExitCode::internal) throw;
@@ -170,15 +170,15 @@ class PlannerQueries {
 
  private:
   /// The plan next to the answer that the framework can run.
-  void take_runnable(const plan::Plan& plan, const PlannerChoice& question, Answer& out) const {
-    auto draft = space_.runnable(Draft{plan}, nullptr);
+  void take_runnable(const plan::Plan& plan, const PlannerChoice& question, PlannerAnswer& out) const {
+    auto draft = space_.runnable(PlanDraft{plan}, nullptr);
     if (draft && !space_.torn_off(draft->plan))
       draft = space_.completed(std::move(*draft));
     else
       draft.reset();
     if (!draft || !score::violations(space_.problem(), draft->plan).empty())
       throw core::Infeasible(question.name + ": the framework can run no plan next to its own that fits");
-    const Worth worth = judge_.worth(draft->plan);
+    const PlanScore worth = judge_.worth(draft->plan);
     out.plan = JudgedDraft{std::move(*draft), worth};
   }
 
@@ -221,13 +221,13 @@ JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t dev
 namespace {
 
 /// Answers of these planners, in parallel.
-std::vector<Answer> ask(const PlannerQueries& asking, const std::vector<PlannerChoice>& questions) {
+std::vector<PlannerAnswer> ask(const PlannerQueries& asking, const std::vector<PlannerChoice>& questions) {
   std::vector<std::size_t> order(questions.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // A long search that begins last would leave the other threads idle, so long searches begin first.
   std::stable_partition(order.begin(), order.end(),
                         [&](std::size_t i) { return takes_minutes(questions[i].name); });
-  std::vector<Answer> out(questions.size());
+  std::vector<PlannerAnswer> out(questions.size());
   core::parallel_in_order(order.size(),
                           [&](std::size_t n) { out[order[n]] = asking.answer(questions[order[n]]); });
   return out;
@@ -235,7 +235,8 @@ std::vector<Answer> ask(const PlannerQueries& asking, const std::vector<PlannerC
 
 /// Error of a planner that supports every option and any number of devices, so that the problem or the user
 /// causes it; otherwise the first error.
-std::exception_ptr error_of(const std::vector<PlannerChoice>& questions, const std::vector<Answer>& answers) {
+std::exception_ptr error_of(const std::vector<PlannerChoice>& questions,
+                            const std::vector<PlannerAnswer>& answers) {
   for (const std::string_view telling : {"graphpipe_climb", "graphpipe_rows", "megatron", ""})
     for (std::size_t i = 0; i < questions.size(); ++i)
       if (answers[i].error && (telling.empty() || questions[i].name == telling)) return answers[i].error;
@@ -244,22 +245,22 @@ std::exception_ptr error_of(const std::vector<PlannerChoice>& questions, const s
 
 }  // namespace
 
-Starts starts(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
-              core::StopToken stop) {
+StartPlans starts(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
+                  core::StopToken stop) {
   AnswerProgress progress(space.options().progress, judge, questions.first.size() + questions.then.size());
   PlannerQueries asking(space, judge, stop, &progress);
-  std::vector<Answer> answers = ask(asking, questions.first);
+  std::vector<PlannerAnswer> answers = ask(asking, questions.first);
   asking.give_up_beyond(answers);
   std::ranges::move(ask(asking, questions.then), std::back_inserter(answers));
   std::vector<PlannerChoice> asked = questions.first;
   asked.insert(asked.end(), questions.then.begin(), questions.then.end());
-  Starts out;
+  StartPlans out;
   out.error = error_of(asked, answers);
   std::set<std::string> met;
-  std::optional<Worth> part;
+  std::optional<PlanScore> part;
   std::size_t on_part = 0;
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    Answer& answer = answers[i];
+    PlannerAnswer& answer = answers[i];
     if (of_part(asked[i])) {
       if (as_foretold(answer)) part = answer.plan->worth, on_part = evaluations(asked[i]);
     } else if (of_joint(asked[i]) && answer.plan) {

@@ -8,7 +8,7 @@
 
 namespace penstock::planners {
 
-struct Starts {
+struct StartPlans {
   std::vector<JudgedDraft> plans;  ///< best first, all different
   std::uint64_t states = 0;
   bool complete = true;  ///< false: some planner hit a limit
@@ -36,8 +36,8 @@ struct MeshSizes {
 JointQuestions questions(AskedPlanners asked, std::size_t units, std::size_t devices, MeshSizes most);
 
 /// Answers of the planners. Plans of planners without a flush run as 1F1B if possible.
-Starts starts(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
-              core::StopToken stop);
+StartPlans starts(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,
+                  core::StopToken stop);
 
 /// Answer of one planner. Throws like the planner.
 SearchResult start(const PlanSpace& space, const JointJudge& judge, const JointQuestions& questions,

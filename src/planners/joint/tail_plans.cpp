@@ -24,13 +24,13 @@ constexpr std::size_t kMostSets = 64;
 constexpr std::size_t kMostDealings = 256;
 
 /// Parameters of such a plan.
-struct Shape {
+struct TailShape {
   std::vector<std::size_t> group;     ///< [branch]
   std::vector<std::int64_t> devices;  ///< [group]
   std::int64_t micro_batch = 1;       ///< of all stages
   int tensor = 1;                     ///< tensor-parallel degree of all stages, as replays require
   int zero = 0, zero_behind = 0;
-  friend bool operator==(const Shape&, const Shape&) = default;
+  friend bool operator==(const TailShape&, const TailShape&) = default;
 };
 
 class TailPlans {
@@ -46,10 +46,10 @@ class TailPlans {
           [&](double sum, std::size_t unit) { return sum + space.unit_seconds(unit, each); }));
   }
 
-  TailPlan best(Worth to_beat) {
+  TailPlan best(PlanScore to_beat) {
     TailPlan out;
     try {
-      for (std::vector<Shape> shapes = first_shapes(); !shapes.empty();) {
+      for (std::vector<TailShape> shapes = first_shapes(); !shapes.empty();) {
         auto [found, at] = best_of(shapes, to_beat, out.judged);
         if (!found) break;
         to_beat = found->worth;
@@ -80,14 +80,14 @@ class TailPlans {
     return out;
   }
 
-  std::vector<double> loads(const Shape& shape) const {
+  std::vector<double> loads(const TailShape& shape) const {
     std::vector<double> out(1 + std::ranges::max(shape.group));
     for (std::size_t b = 0; b < seconds_.size(); ++b) out[shape.group[b]] += seconds_[b];
     return out;
   }
 
   /// Assigns devices to groups in steps, the next always to the busiest; false if there are too few.
-  bool share_devices(Shape& shape) const {
+  bool share_devices(TailShape& shape) const {
     const auto load = loads(shape);
     const std::int64_t step = shape.tensor;
     auto left = static_cast<std::int64_t>(space_.problem().cluster.size()) -
@@ -104,13 +104,13 @@ class TailPlans {
     return out;
   }
 
-  std::vector<Shape> first_shapes() const {
+  std::vector<TailShape> first_shapes() const {
     const std::size_t most = std::min({seconds_.size(), space_.problem().cluster.size(), kMostSets});
     const int zero = std::min(1, space_.limits().zero);
-    std::vector<Shape> out;
+    std::vector<TailShape> out;
     for (std::size_t groups = 2; groups <= most; ++groups)
       for (const int tensor : tensor_degrees(space_.problem().cluster, space_.options())) {
-        Shape shape{dealt(groups), {}, 1, tensor, zero, zero};
+        TailShape shape{dealt(groups), {}, 1, tensor, zero, zero};
         if (!share_devices(shape)) continue;
         for (const std::int64_t micro_batch : micro_batches()) {
           shape.micro_batch = micro_batch;
@@ -120,7 +120,7 @@ class TailPlans {
     return out;
   }
 
-  bool soon_judged(const Shape& shape) const {
+  bool soon_judged(const TailShape& shape) const {
     const cost::Problem& problem = space_.problem();
     return problem.training.mini_batch / shape.micro_batch *
                static_cast<std::int64_t>(problem.cluster.size() * shape.devices.size()) <=
@@ -136,23 +136,23 @@ class TailPlans {
     return out;
   }
 
-  std::vector<Shape> neighbours(const Shape& shape) const {
-    std::vector<Shape> out;
-    const auto add = [&](Shape next) {
+  std::vector<TailShape> neighbours(const TailShape& shape) const {
+    std::vector<TailShape> out;
+    const auto add = [&](TailShape next) {
       if (next != shape && soon_judged(next)) out.push_back(std::move(next));
     };
     const auto load = loads(shape);
     const std::size_t slow = busiest(load, shape.devices);
     for (std::size_t g = 0; g < load.size(); ++g) {
       if (g == slow) continue;
-      Shape next = shape;
+      TailShape next = shape;
       next.devices[g] -= shape.tensor, next.devices[slow] += shape.tensor;
       if (next.devices[g] > 0) add(next);
     }
     for (std::size_t b = 0; b < seconds_.size(); ++b) {
       if (shape.group[b] != slow && seconds_.size() * load.size() > kMostDealings) continue;
       for (std::size_t g = 0; g < load.size(); ++g) {
-        Shape next = shape;
+        TailShape next = shape;
         next.group[b] = g;
         if (std::ranges::count(next.group, shape.group[b]) > 0) {
           add(next);
@@ -164,20 +164,20 @@ class TailPlans {
     }
     const std::int64_t mini_batch = space_.problem().training.mini_batch;
     for (const std::int64_t size : {shape.micro_batch / 2, shape.micro_batch * 2}) {
-      Shape next = shape;
+      TailShape next = shape;
       next.micro_batch = size;
       if (size > 0 && mini_batch % size == 0) add(next);
     }
-    for (int Shape::*const setting : {&Shape::zero, &Shape::zero_behind}) {
-      Shape next = shape;
+    for (int TailShape::*const setting : {&TailShape::zero, &TailShape::zero_behind}) {
+      TailShape next = shape;
       next.*setting = shape.*setting > 0 ? 0 : std::min(1, space_.limits().zero);
       add(next);
     }
     return out;
   }
 
-  Draft draft_of(const Shape& shape) const {
-    Draft out;
+  PlanDraft draft_of(const TailShape& shape) const {
+    PlanDraft out;
     out.rule = schedule::InFlight::hide_transfers;
     out.plan.training = space_.problem().training;
     out.plan.stages.resize(shape.devices.size());
@@ -210,17 +210,17 @@ class TailPlans {
   }
 
   /// Returns the best of these shapes, if it is better, and its index.
-  std::pair<std::optional<JudgedDraft>, std::size_t> best_of(const std::vector<Shape>& shapes,
-                                                             const Worth& to_beat,
+  std::pair<std::optional<JudgedDraft>, std::size_t> best_of(const std::vector<TailShape>& shapes,
+                                                             const PlanScore& to_beat,
                                                              std::size_t& judged) const {
-    std::vector<std::optional<Draft>> drafts(shapes.size());
-    std::vector<std::optional<Worth>> bounds(shapes.size());
+    std::vector<std::optional<PlanDraft>> drafts(shapes.size());
+    std::vector<std::optional<PlanScore>> bounds(shapes.size());
     core::parallel_for(shapes.size(), [&](std::size_t i) {
       stop_.check();
       drafts[i] = space_.completed(draft_of(shapes[i]));
       if (drafts[i]) bounds[i] = judge_.at_best(drafts[i]->plan);
     });
-    const auto found = first_least(bounds, to_beat, [&](std::size_t i, const Worth& least, bool ties) {
+    const auto found = first_least(bounds, to_beat, [&](std::size_t i, const PlanScore& least, bool ties) {
       stop_.check();
       return judge_.worth(drafts[i]->plan, ties ? judge_.just_above(least) : least);
     });
@@ -239,7 +239,7 @@ class TailPlans {
 
 }  // namespace
 
-TailPlan tail_plan(const PlanSpace& space, const JointJudge& judge, const Worth& to_beat,
+TailPlan tail_plan(const PlanSpace& space, const JointJudge& judge, const PlanScore& to_beat,
                    core::StopToken stop) {
   if (space.options().micro_batch) return {};  // stages with different replica counts split one micro-batch
   auto branches = joined_branches(space.units());

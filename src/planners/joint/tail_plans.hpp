@@ -20,7 +20,7 @@ struct TailPlan {
 /// ISCA 2022). Starts from the best of all numbers of groups, micro-batches and tensor-parallel degrees. Then
 /// it moves step by step: a device to the busiest group, a branch to another group, or one setting. On small
 /// problems the result is at most 5 % above the best of all assignments, and equal to it in half of them.
-TailPlan tail_plan(const PlanSpace& space, const JointJudge& judge, const Worth& to_beat,
+TailPlan tail_plan(const PlanSpace& space, const JointJudge& judge, const PlanScore& to_beat,
                    core::StopToken stop);
 
 }  // namespace penstock::planners

@@ -22,12 +22,12 @@ std::vector<RankShape> thrifty_ranks(const PlanSpace& space, int size, int degre
   return even_ranks(space.problem().cluster, size, like);
 }
 
-void add_rows(const PlanSpace& space, const std::vector<RankShape>& ranks, std::vector<Draft>& out) {
+void add_rows(const PlanSpace& space, const std::vector<RankShape>& ranks, std::vector<PlanDraft>& out) {
   for (const auto& again : {plan::kRecomputeStage, plan::kRecomputeLayers})
     for (const bool tokens : {false, true}) {
-      Draft draft;
+      PlanDraft draft;
       draft.plan.training = space.problem().training;
-      cut_row(space, ranks, 1, Deal::loop, draft.plan);
+      cut_row(space, ranks, 1, StageAssignment::loop, draft.plan);
       for (plan::Stage& stage : draft.plan.stages) {
         stage.recompute = again;
         stage.sequence_parallel = tokens;
@@ -40,7 +40,7 @@ void add_rows(const PlanSpace& space, const std::vector<RankShape>& ranks, std::
 
 std::vector<JudgedDraft> thrifty_plans(const PlanSpace& space, const JointJudge& judge,
                                        core::StopToken stop) {
-  std::vector<Draft> drafts;
+  std::vector<PlanDraft> drafts;
   for (const int size : rank_sizes(space.problem(), space.options()))
     for (const int degree : tensor_degrees(space.problem().cluster, space.options()))
       if (size % degree == 0) add_rows(space, thrifty_ranks(space, size, degree), drafts);

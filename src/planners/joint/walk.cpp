@@ -29,8 +29,8 @@ void shuffle(List& list, core::Random& random) {
 
 }  // namespace
 
-Walk::Walk(const PlanSpace& space, const JointJudge& judge, Change change, JudgedDraft start,
-           std::uint64_t seed, core::StopToken stop)
+IteratedSearch::IteratedSearch(const PlanSpace& space, const JointJudge& judge, ChangeScope change,
+                               JudgedDraft start, std::uint64_t seed, core::StopToken stop)
     : space_(&space),
       judge_(&judge),
       change_(change),
@@ -41,7 +41,7 @@ Walk::Walk(const PlanSpace& space, const JointJudge& judge, Change change, Judge
   met_.insert(space_->key(best_.draft));
 }
 
-void Walk::go_on(std::size_t plans, const std::function<void()>& stepped) {
+void IteratedSearch::go_on(std::size_t plans, const std::function<void()>& stepped) {
   goal_ = spent_ + plans * kParts;
   while (spent_ < goal_ && kicks_ < kFruitless) {
     while (spent_ < goal_ && descend()) stepped();
@@ -51,8 +51,8 @@ void Walk::go_on(std::size_t plans, const std::function<void()>& stepped) {
 }
 
 /// Interleaves kinds of moves, so that kinds with few moves are tried soon.
-std::vector<Move> Walk::shuffled(const Draft& draft) {
-  auto kinds = moves(Sight(*space_, draft), change_);
+std::vector<Move> IteratedSearch::shuffled(const PlanDraft& draft) {
+  auto kinds = moves(MoveContext(*space_, draft), change_);
   std::size_t longest = 0;
   for (Moves& kind : kinds) {
     shuffle(kind, random_);
@@ -66,7 +66,7 @@ std::vector<Move> Walk::shuffled(const Draft& draft) {
 }
 
 /// One step; returns false if no improving move is found.
-bool Walk::descend() {
+bool IteratedSearch::descend() {
   const auto tried = shuffled(now_.draft);
   const std::size_t most = kicks_ > 0 ? std::min(tried.size(), kPatience) : tried.size();
   for (std::size_t begin = 0; begin < most && spent_ < goal_; begin += kSideBySide)
@@ -74,13 +74,13 @@ bool Walk::descend() {
   return false;
 }
 
-bool Walk::take_best(const std::vector<Move>& tried, std::size_t begin, std::size_t end) {
+bool IteratedSearch::take_best(const std::vector<Move>& tried, std::size_t begin, std::size_t end) {
   const std::size_t count = end - begin;
-  std::vector<std::optional<Draft>> drafts(count);
+  std::vector<std::optional<PlanDraft>> drafts(count);
   std::vector<std::string> keys(count);
   core::parallel_for(count, [&](std::size_t i) {
     stop_.check();
-    Draft draft = now_.draft;
+    PlanDraft draft = now_.draft;
     tried[begin + i](draft);
     if (!space_->tidy(draft)) return;
     auto fitted = space_->runnable(std::move(draft), &now_.draft.plan);
@@ -91,13 +91,13 @@ bool Walk::take_best(const std::vector<Move>& tried, std::size_t begin, std::siz
   // Skips known plans, in order, so that the result does not depend on the number of threads.
   for (std::size_t i = 0; i < count; ++i)
     if (drafts[i] && !met_.insert(keys[i]).second) drafts[i].reset();
-  std::vector<std::optional<Worth>> bounds(count);
+  std::vector<std::optional<PlanScore>> bounds(count);
   core::parallel_for(count, [&](std::size_t i) {
     stop_.check();
     if (drafts[i]) drafts[i] = space_->completed(std::move(*drafts[i]));
     if (drafts[i]) bounds[i] = judge_->at_best(drafts[i]->plan);
   });
-  const auto best = first_least(bounds, now_.worth, [&](std::size_t i, const Worth& least, bool ties) {
+  const auto best = first_least(bounds, now_.worth, [&](std::size_t i, const PlanScore& least, bool ties) {
     stop_.check();
     return judge_->worth(drafts[i]->plan, ties ? judge_->just_above(least) : least);
   });
@@ -108,11 +108,11 @@ bool Walk::take_best(const std::vector<Move>& tried, std::size_t begin, std::siz
   return true;
 }
 
-std::size_t Walk::counted() const {
+std::size_t IteratedSearch::counted() const {
   return spent_ / kParts;
 }
 
-void Walk::spend(const plan::Plan& plan) {
+void IteratedSearch::spend(const plan::Plan& plan) {
   std::int64_t passes = 0;
   for (const plan::Stage& stage : plan.stages)
     passes += plan.training.mini_batch / stage.micro_batch * std::max(kLargeGroup, stage.replica_size());
@@ -123,36 +123,36 @@ void Walk::spend(const plan::Plan& plan) {
             static_cast<std::size_t>(passes * static_cast<std::int64_t>(kParts) / kManyPasses);
 }
 
-void Walk::arrive(Draft draft, const Worth& worth) {
+void IteratedSearch::arrive(PlanDraft draft, const PlanScore& worth) {
   now_ = {std::move(draft), worth};
   if (!(worth < best_.worth)) return;
   best_ = now_;
   kicks_ = 0;
 }
 
-void Walk::kick() {
+void IteratedSearch::kick() {
   ++kicks_;
-  std::optional<Draft> draft;
+  std::optional<PlanDraft> draft;
   for (int tries = 0; tries < kTries && !draft; ++tries) draft = kicked();
   if (!draft) return;
   met_.insert(space_->key(*draft));
   spend(draft->plan);
-  const Worth worth = judge_->worth(draft->plan);
+  const PlanScore worth = judge_->worth(draft->plan);
   arrive(std::move(*draft), worth);
 }
 
 /// Applies some moves, with kinds equally likely, one after the other; nothing if they make no new plan. Only
 /// the last draft must fit: two changes together may save memory where one exceeds it.
-std::optional<Draft> Walk::kicked() {
-  Draft draft = best_.draft;
+std::optional<PlanDraft> IteratedSearch::kicked() {
+  PlanDraft draft = best_.draft;
   for (int left = random_.between(2, kMostKicks); left > 0; --left) {
     stop_.check();
-    auto kinds = moves(Sight(*space_, draft), change_);
+    auto kinds = moves(MoveContext(*space_, draft), change_);
     std::erase_if(kinds, [](const Moves& kind) { return kind.empty(); });
     if (kinds.empty()) break;
     const Moves& kind =
         kinds[static_cast<std::size_t>(random_.between(0, static_cast<int>(kinds.size()) - 1))];
-    Draft next = draft;
+    PlanDraft next = draft;
     kind[static_cast<std::size_t>(random_.between(0, static_cast<int>(kind.size()) - 1))](next);
     if (space_->tidy(next) && space_->well_formed(next.plan)) draft = std::move(next);
   }

@@ -14,19 +14,19 @@
 namespace penstock::planners {
 
 struct JudgedDraft {
-  Draft draft;
-  Worth worth;
+  PlanDraft draft;
+  PlanScore worth;
 };
 
 /// Iterated local search (Lourenço, Martin, Stützle, Handbook of Metaheuristics, 2003). Takes the best of the
 /// next few improving moves, in random order and one kind after the other, until none improves. Then applies
 /// several random moves at once to the best plan so far, and descends again with less patience. Independent
 /// of the number of threads.
-class Walk {
+class IteratedSearch {
  public:
   /// Space and judge must outlive it.
-  Walk(const PlanSpace& space, const JointJudge& judge, Change change, JudgedDraft start, std::uint64_t seed,
-       core::StopToken stop);
+  IteratedSearch(const PlanSpace& space, const JointJudge& judge, ChangeScope change, JudgedDraft start,
+                 std::uint64_t seed, core::StopToken stop);
 
   /// Runs until `plans` more evaluations are used (a plan with many passes counts as several), or many kicks
   /// in a row find nothing better. Calls `stepped` after every few evaluations. Throws LimitHit; best() is
@@ -40,14 +40,14 @@ class Walk {
   bool descend();
   bool take_best(const std::vector<Move>& tried, std::size_t begin, std::size_t end);
   void kick();
-  std::optional<Draft> kicked();
-  std::vector<Move> shuffled(const Draft& draft);
-  void arrive(Draft draft, const Worth& worth);
+  std::optional<PlanDraft> kicked();
+  std::vector<Move> shuffled(const PlanDraft& draft);
+  void arrive(PlanDraft draft, const PlanScore& worth);
   void spend(const plan::Plan& plan);
 
   const PlanSpace* space_;
   const JointJudge* judge_;
-  Change change_;
+  ChangeScope change_;
   core::Random random_;
   core::StopToken stop_;
   JudgedDraft now_, best_;

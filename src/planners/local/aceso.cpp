@@ -45,22 +45,22 @@ struct JudgedPlan {
 };
 
 /// Score of a plan in a list, or a lower bound on it.
-struct Rank {
+struct PlanRank {
   Bytes missing;
   double seconds = 0;
   std::size_t plan = 0;
-  friend auto operator<=>(const Rank&, const Rank&) = default;
+  friend auto operator<=>(const PlanRank&, const PlanRank&) = default;
 };
-constexpr Rank kLast{Bytes(std::numeric_limits<std::int64_t>::max()), kNoLimit, 0};
+constexpr PlanRank kLast{Bytes(std::numeric_limits<std::int64_t>::max()), kNoLimit, 0};
 
 struct AlleviationResult {
   SearchResult found;
   double seconds = 0;  ///< seconds per iteration, by the judge
 };
 
-class Aceso {
+class AcesoSearch {
  public:
-  Aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
+  AcesoSearch(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
       : problem_(problem), options_(options), stop_(stop), units_(planning_units(problem.graph)) {
     const OwnValues own("aceso", aceso_options(), options.own);
     rounds_ = static_cast<int>(own.number("rounds"));
@@ -79,7 +79,7 @@ class Aceso {
   }
 
  private:
-  score::Estimate estimate(const Plan& plan) const { return score::estimate(problem_, plan); }
+  score::PlanEstimate estimate(const Plan& plan) const { return score::estimate(problem_, plan); }
 
   std::vector<Bytes> missing(const Plan& plan) const {
     std::vector<Bytes> out;
@@ -129,8 +129,8 @@ class Aceso {
     return fresh;
   }
 
-  std::vector<Rank> promises(const std::vector<Plan>& plans) const {
-    std::vector<Rank> out(plans.size());
+  std::vector<PlanRank> promises(const std::vector<Plan>& plans) const {
+    std::vector<PlanRank> out(plans.size());
     core::parallel_for(plans.size(), [&](std::size_t i) {
       stop_.check();
       out[i] = {lacking(plans[i]), evaluated_at_least(options_, plans[i]).value(), i};
@@ -141,28 +141,28 @@ class Aceso {
 
   /// The first `most` plans that rank before `bar`, best first. The most promising are evaluated first, so
   /// that many need no evaluation.
-  std::vector<Rank> leading(const std::vector<Plan>& plans, const std::vector<Rank>& order, std::size_t most,
-                            const Rank& bar) const {
-    std::vector<Rank> best;
+  std::vector<PlanRank> leading(const std::vector<Plan>& plans, const std::vector<PlanRank>& order,
+                                std::size_t most, const PlanRank& bar) const {
+    std::vector<PlanRank> best;
     std::mutex changing;
     // Seconds that a plan must not exceed; negative: the plan cannot be among the best.
-    const auto to_beat = [&](const Rank& promise) {
+    const auto to_beat = [&](const PlanRank& promise) {
       const std::lock_guard lock(changing);
-      const Rank& last = best.size() < most ? bar : best.back();
+      const PlanRank& last = best.size() < most ? bar : best.back();
       if (promise.missing < last.missing) return kNoLimit;
       const bool hopeless =
           std::pair(promise.missing, promise.seconds) > std::pair(last.missing, last.seconds);
       return hopeless ? -1 : last.seconds;
     };
     core::parallel_in_order(order.size(), [&](std::size_t i) {
-      const Rank& promise = order[i];
+      const PlanRank& promise = order[i];
       stop_.check();
       const double limit = to_beat(promise);
       if (limit < 0) return;
       const Plan& plan = plans[promise.plan];
       const double seconds = by_evaluation(options_) ? evaluated(options_, plan, core::Seconds(limit)).value()
                                                      : judged_seconds(problem_, options_, plan);
-      const Rank rank{promise.missing, seconds, promise.plan};
+      const PlanRank rank{promise.missing, seconds, promise.plan};
       if (!(rank < bar)) return;
       const std::lock_guard lock(changing);
       best.insert(std::lower_bound(best.begin(), best.end(), rank), rank);
@@ -189,14 +189,14 @@ class Aceso {
   /// these. A bound often shows early that a plan does not beat `best`, so that check comes first.
   std::optional<JudgedPlan> improve(const JudgedPlan& from, const JudgedPlan& best, int hops) {
     std::vector<Plan> found = next(from.plan);
-    const std::vector<Rank> order = promises(found);
-    const auto taken = [&](const Rank& rank) {
+    const std::vector<PlanRank> order = promises(found);
+    const auto taken = [&](const PlanRank& rank) {
       return JudgedPlan{std::move(found[rank.plan]), rank.missing, rank.seconds};
     };
     const auto better = leading(found, order, 1, {best.missing, best.seconds, 0});
     if (!better.empty()) return taken(better.front());
     if (hops == 1) return std::nullopt;
-    for (const Rank& rank : leading(found, order, kBeam, kLast))
+    for (const PlanRank& rank : leading(found, order, kBeam, kLast))
       if (auto behind = improve(taken(rank), best, hops - 1)) return behind;
     return std::nullopt;
   }
@@ -204,15 +204,15 @@ class Aceso {
   const cost::Problem& problem_;
   const SearchOptions& options_;
   core::StopToken stop_;
-  Units units_;
+  UnitGraph units_;
   int rounds_, hops_;
   std::set<std::string> seen_;  ///< plans as text
 };
 
 /// Balanced stages of `replicas` devices: the fastest plan that fits, otherwise the one that needs the least
 /// memory, which may not fit.
-std::optional<Plan> balanced(const cost::Problem& problem, const SearchOptions& options, const Units& units,
-                             int replicas, core::StopToken stop) {
+std::optional<Plan> balanced(const cost::Problem& problem, const SearchOptions& options,
+                             const UnitGraph& units, int replicas, core::StopToken stop) {
   const std::size_t stages = problem.cluster.size() / static_cast<std::size_t>(replicas);
   const std::size_t size = units.operators.size();
   if (stages > size) return std::nullopt;
@@ -243,7 +243,8 @@ class BestStart {
   void consider(const SearchOptions& options, F&& start) {
     try {
       std::optional<Plan> plan = start();
-      if (plan && !hopeless(options, *plan)) keep(Aceso(problem_, options, stop_).run(std::move(*plan)));
+      if (plan && !hopeless(options, *plan))
+        keep(AcesoSearch(problem_, options, stop_).run(std::move(*plan)));
     } catch (const core::Infeasible& e) {
       obstacle_ = e.what();
     } catch (const core::LimitHit&) {
@@ -293,7 +294,7 @@ class BestStart {
 
 SearchResult alleviate(const cost::Problem& problem, const SearchOptions& options, Plan start,
                        core::StopToken stop) {
-  return Aceso(problem, options, stop).run(std::move(start)).found;
+  return AcesoSearch(problem, options, stop).run(std::move(start)).found;
 }
 
 const std::vector<PlannerOption>& aceso_options() {
@@ -307,7 +308,7 @@ const std::vector<PlannerOption>& aceso_options() {
 }
 
 SearchResult aceso(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  const Units units = planning_units(problem.graph);
+  const UnitGraph units = planning_units(problem.graph);
   BestStart best(problem, stop);
   const auto begin_from_all = [&](const SearchOptions& asked) {
     SearchOptions row = asked;

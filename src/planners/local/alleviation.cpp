@@ -14,10 +14,10 @@ namespace {
 using plan::Plan;
 using plan::Stage;
 
-class Alleviations {
+class AlleviationMoves {
  public:
-  Alleviations(const cost::Problem& problem, const SearchOptions& options, const Units& units,
-               const Plan& plan, std::size_t s, core::StopToken stop)
+  AlleviationMoves(const cost::Problem& problem, const SearchOptions& options, const UnitGraph& units,
+                   const Plan& plan, std::size_t s, core::StopToken stop)
       : problem_(problem), options_(options), units_(units), plan_(plan), s_(s), stop_(stop) {}
 
   std::vector<Plan> all() {
@@ -119,7 +119,7 @@ class Alleviations {
 
   const cost::Problem& problem_;
   const SearchOptions& options_;
-  const Units& units_;
+  const UnitGraph& units_;
   const Plan& plan_;
   std::size_t s_;
   core::StopToken stop_;
@@ -128,9 +128,10 @@ class Alleviations {
 
 }  // namespace
 
-std::vector<Plan> alleviations(const cost::Problem& problem, const SearchOptions& options, const Units& units,
-                               const Plan& plan, std::size_t s, core::StopToken stop) {
-  return Alleviations(problem, options, units, plan, s, stop).all();
+std::vector<Plan> alleviations(const cost::Problem& problem, const SearchOptions& options,
+                               const UnitGraph& units, const Plan& plan, std::size_t s,
+                               core::StopToken stop) {
+  return AlleviationMoves(problem, options, units, plan, s, stop).all();
 }
 
 }  // namespace penstock::planners

@@ -49,9 +49,9 @@ std::optional<std::vector<Stage>> in_order(const graph::OpGraph& graph, std::vec
 }
 
 /// All changes of a plan listed in climb.hpp, valid or not.
-class Changes {
+class ClimbChanges {
  public:
-  Changes(const SearchOptions& options, const Units& units, const Plan& plan)
+  ClimbChanges(const SearchOptions& options, const UnitGraph& units, const Plan& plan)
       : units_(units), plan_(plan), pinned_(options.micro_batch || options.pipeline_micro_batch) {}
 
   std::vector<std::vector<Stage>> all() {
@@ -83,7 +83,7 @@ class Changes {
     return out;
   }
 
-  static void take(const Units& units, std::span<const std::size_t> list, Stage& from, Stage& to) {
+  static void take(const UnitGraph& units, std::span<const std::size_t> list, Stage& from, Stage& to) {
     for (const std::size_t u : list)
       for (const OpId op : units.operators[u]) {
         std::erase(from.operators, op);
@@ -158,7 +158,7 @@ class Changes {
     out_.push_back(std::move(stages));
   }
 
-  const Units& units_;
+  const UnitGraph& units_;
   const Plan& plan_;
   bool pinned_;
   std::vector<std::vector<Stage>> out_;
@@ -166,8 +166,8 @@ class Changes {
 
 }  // namespace
 
-Climb::Climb(const cost::Problem& problem, const SearchOptions& options, Plan start, schedule::InFlight rule,
-             PlanJudge judge, core::StopToken stop)
+PlanClimb::PlanClimb(const cost::Problem& problem, const SearchOptions& options, Plan start,
+                     schedule::InFlight rule, PlanJudge judge, core::StopToken stop)
     : problem_(problem),
       options_(options),
       rule_(rule),
@@ -178,7 +178,7 @@ Climb::Climb(const cost::Problem& problem, const SearchOptions& options, Plan st
       best_{std::move(start)},
       start_(key(best_.plan)) {}
 
-void Climb::go_on(std::uint64_t most) {
+void PlanClimb::go_on(std::uint64_t most) {
   try {
     if (best_.judged == 0) {
       best_.iteration = judge_(best_.plan, best_.iteration);
@@ -194,9 +194,9 @@ void Climb::go_on(std::uint64_t most) {
 
 /// Takes the best of the first batch of changes that has an improvement. The next step begins with other
 /// changes, so that all are tried.
-bool Climb::step(std::uint64_t most) {
+bool PlanClimb::step(std::uint64_t most) {
   constexpr std::size_t kBatch = 64;
-  const auto changes = Changes(options_, units_, best_.plan).all();
+  const auto changes = ClimbChanges(options_, units_, best_.plan).all();
   for (std::size_t done = 0; done < changes.size() && best_.judged < most; done += kBatch) {
     stop_.check();
     const std::size_t count = std::min(kBatch, changes.size() - done);
@@ -231,7 +231,7 @@ bool Climb::step(std::uint64_t most) {
 
 /// Equal for plans that differ only in the numbers of equal devices. Covers what climbing changes; everything
 /// else comes from the start.
-std::string Climb::key(const Plan& plan) const {
+std::string PlanClimb::key(const Plan& plan) const {
   std::string out;
   for (const Stage& stage : plan.stages) {
     out += fmt::format("{}:", stage.micro_batch);
@@ -244,7 +244,7 @@ std::string Climb::key(const Plan& plan) const {
 }
 
 /// Returns the plan with these stages, sorted, and in-flight counts by the rule; nothing if it is not valid.
-std::optional<Plan> Climb::completed(const std::vector<Stage>& changed) const {
+std::optional<Plan> PlanClimb::completed(const std::vector<Stage>& changed) const {
   stop_.check();
   auto stages = in_order(problem_.graph, changed);
   if (!stages) return std::nullopt;

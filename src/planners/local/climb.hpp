@@ -32,10 +32,10 @@ using PlanJudge = std::function<core::Seconds(const plan::Plan&, core::Seconds t
 /// are any convex sets, also of pieces of several branches; replicas come in any number. In-flight counts
 /// follow `rule`. A step is the fastest of the next 64 changes, in a fixed order, so the result does not
 /// depend on the number of threads. References must outlive the climb.
-class Climb {
+class PlanClimb {
  public:
-  Climb(const cost::Problem& problem, const SearchOptions& options, plan::Plan start, schedule::InFlight rule,
-        PlanJudge judge, core::StopToken stop);
+  PlanClimb(const cost::Problem& problem, const SearchOptions& options, plan::Plan start,
+            schedule::InFlight rule, PlanJudge judge, core::StopToken stop);
   /// Continues until `most` plans have been evaluated in total (or up to 63 more), or no step improves.
   void go_on(std::uint64_t most);
   const ClimbResult& best() const { return best_; }
@@ -52,7 +52,7 @@ class Climb {
   schedule::InFlight rule_;
   PlanJudge judge_;
   core::StopToken stop_;
-  Units units_;
+  UnitGraph units_;
   PlacementForm form_;
   ClimbResult best_;
   std::string start_;

@@ -14,34 +14,34 @@
 namespace penstock::planners {
 namespace {
 
-struct Rule {
+struct ClimbRule {
   const char* name;
   schedule::InFlight in_flight;
 };
-constexpr std::array<Rule, 2> kRules = {
+constexpr std::array<ClimbRule, 2> kRules = {
     {{"depth", schedule::InFlight::depth}, {"hide_transfers", schedule::InFlight::hide_transfers}}};
 
 /// Factors on time beyond which a start is not climbed: relative to the fastest start; relative to the
 /// cutoff.
 constexpr double kHopeless = 3, kOfNoUse = 1.5;
 
-class Climber {
+class GraphpipeClimber {
  public:
-  Climber(const cost::Problem& problem, core::StopToken stop) : problem_(problem), stop_(stop) {}
+  GraphpipeClimber(const cost::Problem& problem, core::StopToken stop) : problem_(problem), stop_(stop) {}
 
   /// Climbs from the best plan of each space, and from one stage on all devices. `most`: evaluations per
   /// climb.
-  void climb_by(const Rule& rule, SearchOptions options, std::uint64_t most) {
+  void climb_by(const ClimbRule& rule, SearchOptions options, std::uint64_t most) {
     options.own.erase("evaluations");  // sweeps have no such option
     SearchOptions sweeping = options;
     sweeping.own["in_flight"] = rule.name;
-    const auto swept = [&](Structure space) {
+    const auto swept = [&](UnitStructure space) {
       return [&, space] { return sweep("graphpipe_climb", problem_, sweeping, {space}, stop_); };
     };
     const std::array<std::function<SearchResult()>, 3> starts = {
-        swept(Structure::series_parallel), swept(Structure::row_as_graph),
+        swept(UnitStructure::series_parallel), swept(UnitStructure::row_as_graph),
         [&] { return data_parallel(problem_, options, stop_); }};
-    std::list<Climb> climbs;
+    std::list<PlanClimb> climbs;
     for (const auto& start : starts) {
       try {
         add_climb(start(), rule, options, climbs);
@@ -66,8 +66,8 @@ class Climber {
   }
 
  private:
-  void add_climb(SearchResult found, const Rule& rule, const SearchOptions& options,
-                 std::list<Climb>& climbs) {
+  void add_climb(SearchResult found, const ClimbRule& rule, const SearchOptions& options,
+                 std::list<PlanClimb>& climbs) {
     states_ += found.states;
     late_ = late_ || !found.complete;
     const plan::Stage& first = found.plan.stages.front();
@@ -76,22 +76,22 @@ class Climber {
       return by_evaluation(options) ? evaluated_to_win(options, plan, to_beat)
                                     : score::estimate(problem_, plan).iteration;
     };
-    Climb climb(problem_, options, std::move(found.plan), rule.in_flight, judge, stop_);
-    if (std::ranges::count(climbs, climb.start(), &Climb::start) == 0) climbs.push_back(std::move(climb));
+    PlanClimb climb(problem_, options, std::move(found.plan), rule.in_flight, judge, stop_);
+    if (std::ranges::count(climbs, climb.start(), &PlanClimb::start) == 0) climbs.push_back(std::move(climb));
   }
 
-  static void leave_hopeless(std::list<Climb>& climbs, core::Seconds most) {
-    for (Climb& climb : climbs) {
+  static void leave_hopeless(std::list<PlanClimb>& climbs, core::Seconds most) {
+    for (PlanClimb& climb : climbs) {
       climb.go_on(1);
       if (climb.best().complete) most = std::min(most, climb.best().iteration * kHopeless);
     }
-    climbs.remove_if([&](const Climb& climb) { return climb.best().iteration > most; });
+    climbs.remove_if([&](const PlanClimb& climb) { return climb.best().iteration > most; });
   }
 
   /// Ends the slower half after every round; the others continue for kLonger times as long.
-  void race(std::list<Climb>& climbs, std::uint64_t most) {
+  void race(std::list<PlanClimb>& climbs, std::uint64_t most) {
     constexpr std::uint64_t kLonger = 4;
-    const auto faster = [](const Climb& a, const Climb& b) {
+    const auto faster = [](const PlanClimb& a, const PlanClimb& b) {
       return a.best().iteration < b.best().iteration;
     };
     const auto keep = [&](std::size_t count) {
@@ -102,7 +102,7 @@ class Climber {
     for (std::size_t left = climbs.size(); left > 1; left = (left + 1) / 2)
       rounds.push_back(rounds.back() / kLonger);
     for (; !rounds.empty(); rounds.pop_back()) {
-      for (Climb& climb : climbs) {
+      for (PlanClimb& climb : climbs) {
         climb.go_on(rounds.back());
         late_ = late_ || !climb.best().complete;
       }
@@ -150,8 +150,8 @@ SearchResult graphpipe_climb(const cost::Problem& problem, const SearchOptions& 
   const auto most = static_cast<std::uint64_t>(own.number("evaluations"));
   const std::uint64_t share = most / free_sizes(problem).size();  // per size
   const bool pinned = options.micro_batch || options.pipeline_micro_batch;
-  Climber climber(problem, stop);
-  for (const Rule& rule : kRules) {
+  GraphpipeClimber climber(problem, stop);
+  for (const ClimbRule& rule : kRules) {
     if (own.word("in_flight") != rule.name && own.word("in_flight") != "either") continue;
     climber.climb_by(rule, options, pinned ? share : most);
     if (pinned || free_flows(own.word(kChooseBy)) == FreeFlows::paper) continue;

@@ -23,7 +23,7 @@ class PlacementForm {
   std::optional<std::string> of(const std::vector<plan::Stage>& stages) const;
 
  private:
-  struct Point {
+  struct TopologyPoint {
     std::size_t parent = 0;
     std::string cable;  ///< kind of the links to the parent and back
   };
@@ -33,9 +33,9 @@ class PlacementForm {
 
   bool tree_ = false;
   std::size_t devices_ = 0;
-  std::vector<std::string> type_;   ///< [device]
-  std::vector<std::size_t> order_;  ///< children before their parents; the root last
-  std::vector<Point> points_;       ///< [point]
+  std::vector<std::string> type_;      ///< [device]
+  std::vector<std::size_t> order_;     ///< children before their parents; the root last
+  std::vector<TopologyPoint> points_;  ///< [point]
 };
 
 }  // namespace penstock::planners

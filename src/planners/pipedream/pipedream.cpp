@@ -29,7 +29,7 @@ std::vector<int> dividing(std::int64_t turns, int most, bool any) {
 struct PipedreamCandidate {
   plan::Plan plan;
   double seconds = 0;  ///< per micro-batch, by the planner's formula
-  Verdict verdict;
+  PlanVerdict verdict;
   std::vector<PlacedStage> placed;
 };
 
@@ -40,13 +40,13 @@ enum class MemoryRule {
   none,
 };
 
-struct Variant {
+struct PipedreamVariant {
   PipedreamForm form = PipedreamForm::paper;
   MemoryRule memory = MemoryRule::full;
   bool straight = false;
   bool each_round = false;  ///< replicas reduce after each backward pass
 
-  explicit Variant(const OwnOptions& given) {
+  explicit PipedreamVariant(const OwnOptions& given) {
     const OwnValues own("pipedream", pipedream_options(), given);
     if (own.word("formula") == "code") form = PipedreamForm::code;
     if (own.word("memory") == "stash") memory = MemoryRule::stash;
@@ -61,7 +61,7 @@ struct Variant {
 /// single devices includes it.
 class PipedreamAtSize {
  public:
-  PipedreamAtSize(const cost::Problem& problem, const SearchOptions& options, const Variant& variant,
+  PipedreamAtSize(const cost::Problem& problem, const SearchOptions& options, const PipedreamVariant& variant,
                   const ProblemCuts& cuts, const StashMemory& memory, std::int64_t samples,
                   core::StopToken stop)
       : problem_(problem),
@@ -158,7 +158,7 @@ class PipedreamAtSize {
 
   const cost::Problem& problem_;
   const SearchOptions& options_;
-  const Variant& variant_;
+  const PipedreamVariant& variant_;
   const ProblemCuts& cuts_;
   std::int64_t samples_, turns_;
   core::StopToken stop_;
@@ -168,9 +168,9 @@ class PipedreamAtSize {
 };
 
 /// Throws with the memory that a device would need for some plan.
-[[noreturn]] void explain(const cost::Problem& problem, const SearchOptions& options, const Variant& variant,
-                          const ProblemCuts& cuts, const StashMemory& memory, std::int64_t samples,
-                          core::StopToken stop) {
+[[noreturn]] void explain(const cost::Problem& problem, const SearchOptions& options,
+                          const PipedreamVariant& variant, const ProblemCuts& cuts, const StashMemory& memory,
+                          std::int64_t samples, core::StopToken stop) {
   PipedreamAtSize size(problem, options, variant, cuts, memory, samples, stop);
   constexpr Bytes kUnlimited(std::int64_t{1} << 56);
   if (!size.side_by_side(kUnlimited))
@@ -227,7 +227,7 @@ const std::vector<PlannerOption>& pipedream_options() {
 // micro-batch size is chosen by simulation.
 SearchResult pipedream(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
   check(options);
-  const Variant variant(options.own);
+  const PipedreamVariant variant(options.own);
   const auto sizes = replica_sizes(problem, options, "pipedream");
   const ProblemCuts cuts(problem, stop);
   const StashMemory memory(problem, cuts, stop);

@@ -21,7 +21,7 @@ using core::DeviceId;
 struct TwoBuffered {
   plan::Plan plan;
   double seconds = 0;  ///< per sample, by the formula
-  Verdict verdict;
+  PlanVerdict verdict;
 };
 
 /// Seconds of the slowest stage by the dropped planner's formula, which counts numbers of four bytes and has
@@ -46,7 +46,7 @@ double slowest_route(const cluster::Cluster& cluster, std::size_t distance, std:
 /// The search at one micro-batch size.
 class TwoBufferedAtSize {
  public:
-  TwoBufferedAtSize(const cost::Problem& problem, const Units& units, std::int64_t samples, bool dropped)
+  TwoBufferedAtSize(const cost::Problem& problem, const UnitGraph& units, std::int64_t samples, bool dropped)
       : problem_(problem),
         units_(units),
         samples_(samples),
@@ -172,7 +172,7 @@ class TwoBufferedAtSize {
   }
 
   const cost::Problem& problem_;
-  const Units& units_;
+  const UnitGraph& units_;
   std::int64_t samples_, turns_;
   bool dropped_;
   std::vector<cost::OpTime> times_;  ///< [unit]
@@ -214,7 +214,7 @@ SearchResult pipedream_2bw(const cost::Problem& problem, const SearchOptions& op
   const bool dropped =
       OwnValues("pipedream_2bw", pipedream_2bw_options(), options.own).word("formula") == "dropped";
   const auto sizes = replica_sizes(problem, options, "pipedream_2bw");
-  const Units units = planning_units(problem.graph);
+  const UnitGraph units = planning_units(problem.graph);
   const double samples = static_cast<double>(problem.training.mini_batch);
   std::vector<std::optional<TwoBuffered>> found(sizes.size());
   std::vector<std::uint64_t> states(sizes.size());

@@ -25,7 +25,7 @@ class ProblemCuts {
  private:
   LayerGraph layers(std::int64_t samples) const;
   const cost::Problem& problem_;
-  Units units_;
+  UnitGraph units_;
   std::vector<CutState> states_;
 };
 

@@ -25,7 +25,7 @@ class PipedreamFormula {
   double sending(double bytes, int m) const { return bytes * of(m).sending; }
 
  private:
-  struct Factors {
+  struct FormulaFactors {
     double each;          ///< share of a replica: 1 / m
     double reduce;        ///< seconds per byte of weights for the all-reduce of a round of m micro-batches
     double reduce_alone;  ///< same if one stage uses all machines
@@ -33,7 +33,7 @@ class PipedreamFormula {
     double sending;       ///< s per B
   };
 
-  static Factors factors(const PipedreamRules& rules, double bandwidth, int inside, int m) {
+  static FormulaFactors factors(const PipedreamRules& rules, double bandwidth, int inside, int m) {
     const bool code = rules.form == PipedreamForm::code;
     const double each = code ? 4.0 * (m - 1) / (bandwidth * m) : 2.0 * (m - 1) / bandwidth;
     const double reduce = rules.update_every > 0 ? each * (m / rules.update_every) : each;
@@ -41,14 +41,14 @@ class PipedreamFormula {
     return {1.0 / m, reduce, code ? reduce / inside : reduce, transfer, code ? transfer : 0};
   }
 
-  const Factors& of(int m) const { return factors_[static_cast<std::size_t>(m - 1)]; }
+  const FormulaFactors& of(int m) const { return factors_[static_cast<std::size_t>(m - 1)]; }
   double joined(double compute, double reduce, int m) const {
     if (code_) return (compute + reduce) * of(m).each;
     return (compute > reduce ? compute : reduce) * of(m).each;
   }
 
   bool code_;
-  std::vector<Factors> factors_;  ///< [m - 1]
+  std::vector<FormulaFactors> factors_;  ///< [m - 1]
 };
 
 }  // namespace penstock::planners

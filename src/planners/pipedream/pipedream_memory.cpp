@@ -51,8 +51,8 @@ bool StashMemory::fits(const ReplicatedStage& stage, std::int64_t samples, core:
   if (total(load, stage, samples) > bytes) return false;
   if (stage.first > 0) load.inputs = up_to_[stage.first - 1].outputs;
   load.outputs = up_to_[stage.last].outputs;
-  for (const cost::Line& line : up_to_[stage.last].workspace.lines())
-    load.workspace.raise(line + cost::Line{{}, load.inputs});  // gradients of inputs stay until the end
+  for (const cost::MemoryLine& line : up_to_[stage.last].workspace.lines())
+    load.workspace.raise(line + cost::MemoryLine{{}, load.inputs});  // gradients of inputs stay until the end
   if (!ties_ && total(load, stage, samples) <= bytes) return true;
   load = cost::stage_load(problem_, cuts_.operators(stage.first, stage.last));
   return total(load, stage, samples) <= bytes;

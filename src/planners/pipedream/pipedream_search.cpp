@@ -28,7 +28,7 @@ class CutSearch {
   }
 
  private:
-  Triangle nested(Triangle times) const {
+  TriangleTable nested(TriangleTable times) const {
     for (std::size_t last = 0; last < cuts_.size(); ++last)
       for (std::size_t first = 1; first <= last; ++first)
         if (!cuts_.before[last].test(first - 1)) times.row(last)[first] = kNever;
@@ -41,8 +41,8 @@ class CutSearch {
   }
 
   /// Compute times for the next level: the optimum of this level on all its machines.
-  Triangle level_inside(std::size_t level) const {
-    Triangle whole(cuts_.size());
+  TriangleTable level_inside(std::size_t level) const {
+    TriangleTable whole(cuts_.size());
     const RowContext context = at(level);
     core::parallel_for(cuts_.size(), [&](std::size_t first) {
       const PipedreamRow row(context, first, cuts_.size());

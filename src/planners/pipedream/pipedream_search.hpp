@@ -70,7 +70,7 @@ struct PipedreamResult {
 /// difference of their sums, nested or not. Exact. Each entry considers only cuts between two bounds. Stages
 /// that start at or before a cut take at least the minimum of them, and so do pipelines that end at or behind
 /// one. PipeDream's O(N^3 M^2) scan becomes nearly O(N^2 M^2). Ties: the first cut, then the fewest replicas
-/// of the last stage, whatever the thread count. Returns nothing if no plan fits. Throws Interrupted when
+/// of the last stage, whatever the thread count. Returns nothing if no plan fits. Throws InterruptedError when
 /// stopped.
 std::optional<PipedreamResult> pipedream_search(const std::vector<CutState>& states,
                                                 const std::vector<PipedreamLevel>& levels,

@@ -45,9 +45,9 @@ void sum_up(const LayerGraph& graph, CutState& state) {
   for_each(state.frontier, [&](std::size_t v) { state.output += graph.layers[v].activation; });
 }
 
-class Cuts {
+class CutEnumeration {
  public:
-  explicit Cuts(const LayerGraph& graph)
+  explicit CutEnumeration(const LayerGraph& graph)
       : graph_(graph),
         ancestors_(graph.layers.size(), LayerSet(graph.layers.size())),
         descendants_(ancestors_),
@@ -153,7 +153,7 @@ std::vector<CutState> arranged(std::vector<CutState> states) {
 std::optional<std::vector<CutState>> antichain_states(const LayerGraph& graph, std::size_t most,
                                                       core::StopToken stop) {
   if (graph.layers.empty()) return std::vector<CutState>{};
-  const Cuts cuts(graph);
+  const CutEnumeration cuts(graph);
   std::vector<CutState> states;
   std::vector<Order> antichains;
   std::map<LayerSet, std::size_t> known;

@@ -11,7 +11,7 @@
 namespace penstock::planners {
 
 /// One layer in PipeDream's terms, for one micro-batch.
-struct Layer {
+struct PipedreamLayer {
   double compute = 0;     ///< s, forward and backward
   double activation = 0;  ///< B of output
   double parameters = 0;  ///< B of weights
@@ -19,7 +19,7 @@ struct Layer {
 
 /// Layers in any order, with an edge from each to those that read it.
 struct LayerGraph {
-  std::vector<Layer> layers;
+  std::vector<PipedreamLayer> layers;
   std::vector<std::vector<std::size_t>> next;  ///< [layer] readers, in the order in which edges were given
 };
 

@@ -13,8 +13,8 @@ CutRow::CutRow(const std::vector<CutState>& states) : before(states.size(), Laye
   }
 }
 
-Triangle layer_times(const std::vector<CutState>& states) {
-  Triangle times(states.size());
+TriangleTable layer_times(const std::vector<CutState>& states) {
+  TriangleTable times(states.size());
   for (std::size_t j = 0; j < states.size(); ++j) {
     times.row(j)[0] = states[j].compute;
     for (std::size_t i = 1; i <= j; ++i) times.row(j)[i] = states[j].compute - states[i - 1].compute;
@@ -22,8 +22,8 @@ Triangle layer_times(const std::vector<CutState>& states) {
   return times;
 }
 
-IntervalTimes interval_times(const CutRow& cuts, Triangle whole) {
-  IntervalTimes out{std::move(whole), Triangle(cuts.size()), Triangle(cuts.size())};
+IntervalTimes interval_times(const CutRow& cuts, TriangleTable whole) {
+  IntervalTimes out{std::move(whole), TriangleTable(cuts.size()), TriangleTable(cuts.size())};
   for (std::size_t j = 0; j < cuts.size(); ++j) {
     double least = kNever;
     for (std::size_t i = 1; i <= j; ++i) {

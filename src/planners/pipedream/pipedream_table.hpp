@@ -11,10 +11,10 @@ namespace penstock::planners {
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// Entries (last, first) with first <= last; rows of one `last` are contiguous.
-class Triangle {
+class TriangleTable {
  public:
-  Triangle() = default;
-  explicit Triangle(std::size_t size) : values_(size * (size + 1) / 2, kNever) {}
+  TriangleTable() = default;
+  explicit TriangleTable(std::size_t size) : values_(size * (size + 1) / 2, kNever) {}
   double* row(std::size_t last) { return values_.data() + last * (last + 1) / 2; }
   const double* row(std::size_t last) const { return values_.data() + last * (last + 1) / 2; }
 
@@ -38,13 +38,13 @@ struct CutRow {
 
 /// Compute seconds of a machine of this level, for every interval.
 struct IntervalTimes {
-  Triangle whole;     ///< any interval
-  Triangle stage;     ///< intervals between a cut and one it leads to; kNever for others
-  Triangle at_least;  ///< minimum of `stage` over all starts up to this one
+  TriangleTable whole;     ///< any interval
+  TriangleTable stage;     ///< intervals between a cut and one it leads to; kNever for others
+  TriangleTable at_least;  ///< minimum of `stage` over all starts up to this one
 };
 /// Times of the innermost level: differences of sums.
-Triangle layer_times(const std::vector<CutState>& states);
+TriangleTable layer_times(const std::vector<CutState>& states);
 /// Entry (j, 0) of `stage` and `at_least` has no cut before it and is never used.
-IntervalTimes interval_times(const CutRow& cuts, Triangle whole);
+IntervalTimes interval_times(const CutRow& cuts, TriangleTable whole);
 
 }  // namespace penstock::planners

@@ -24,11 +24,11 @@ using core::Bytes;
 /// Sets which layers of a stage may recompute. If some layers of a stage do, the stage recomputes as a whole
 /// when it runs.
 void choose_recompute(const std::string& word, PiperRules& rules) {
-  rules.recompute = word == "never"    ? Recompute::never
-                    : word == "always" ? Recompute::always
-                    : word == "stage"  ? Recompute::per_stage
-                                       : Recompute::per_layer;
-  rules.knapsack = word == "greedy" ? Knapsack::greedy : Knapsack::exact;
+  rules.recompute = word == "never"    ? RecomputeMode::never
+                    : word == "always" ? RecomputeMode::always
+                    : word == "stage"  ? RecomputeMode::per_stage
+                                       : RecomputeMode::per_layer;
+  rules.knapsack = word == "greedy" ? KnapsackRule::greedy : KnapsackRule::exact;
 }
 
 PiperOptions rules_of(const OwnValues& own, const SearchOptions& options) {
@@ -43,14 +43,14 @@ PiperOptions rules_of(const OwnValues& own, const SearchOptions& options) {
 }
 
 /// Origin of the layers' costs, and their limits on a device.
-struct Source {
+struct CostSource {
   bool imported = false;  ///< from the costs' workload, for micro-batches of one sample
   Bytes memory{};         ///< bytes per device as the workload counts; zero: the device's memory
   int most_devices = 1;   ///< maximum devices per tensor-parallel group
 };
 
-Source source_of(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own) {
-  Source out;
+CostSource source_of(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own) {
+  CostSource out;
   out.imported = own.word("costs") == "imported";
   out.memory = Bytes(own.number("memory"));
   out.most_devices = options.max_tensor_parallel.value_or(static_cast<int>(problem.cluster.size()));
@@ -63,15 +63,16 @@ struct PiperCandidate {
   plan::Plan plan;
   double estimate = 0;  ///< seconds of an iteration, by Piper's formula
   bool complete = true;
-  Verdict verdict;  ///< score by which micro-batch sizes are compared
+  PlanVerdict verdict;  ///< score by which micro-batch sizes are compared
 };
 
 /// The search at one micro-batch size.
 class PiperAtSize {
  public:
-  PiperAtSize(const cost::Problem& problem, const PiperOptions& rules, const Source& source,
-              const Units& units, const PiperLattice& lattice, const std::vector<ShardedOperators>& sharded,
-              std::int64_t samples, bool in_row, core::StopToken stop)
+  PiperAtSize(const cost::Problem& problem, const PiperOptions& rules, const CostSource& source,
+              const UnitGraph& units, const PiperLattice& lattice,
+              const std::vector<ShardedOperators>& sharded, std::int64_t samples, bool in_row,
+              core::StopToken stop)
       : problem_(problem),
         units_(units),
         lattice_(lattice),
@@ -139,11 +140,11 @@ class PiperAtSize {
   }
 
   const cost::Problem& problem_;
-  const Units& units_;
+  const UnitGraph& units_;
   const PiperLattice& lattice_;
   std::int64_t samples_;
   core::StopToken stop_;
-  Source source_;
+  CostSource source_;
   graph::PiperWorkload workload_;
   PiperOptions rules_;
   std::uint64_t states_ = 0;
@@ -181,7 +182,7 @@ std::vector<ShardedOperators> sharded_operators(const cost::Problem& problem, co
 class SizeSearch {
  public:
   SizeSearch(const cost::Problem& problem, const SearchOptions& options, const PiperOptions& rules,
-             const Source& source, bool in_row, core::StopToken stop)
+             const CostSource& source, bool in_row, core::StopToken stop)
       : problem_(problem),
         options_(options),
         rules_(rules),
@@ -252,11 +253,11 @@ class SizeSearch {
   const cost::Problem& problem_;
   SearchOptions options_;
   PiperOptions rules_;
-  Source source_;
+  CostSource source_;
   bool in_row_;
   core::StopToken stop_;
   std::vector<std::int64_t> sizes_;
-  Units units_;
+  UnitGraph units_;
   std::vector<ShardedOperators> sharded_;
   PiperLattice lattice_;
   LeastSoFar fastest_;  ///< over all sizes
@@ -270,7 +271,7 @@ SearchResult search(const cost::Problem& problem, const SearchOptions& options, 
   if (options.k != 1) throw core::BadInput("piper: k must be 1");
   const OwnValues own(name, piper_options(), options.own);
   const SearchOptions within = limited(options, own);
-  const Source source = source_of(problem, within, own);
+  const CostSource source = source_of(problem, within, own);
   if (source.imported && (in_row || options.micro_batch.value_or(1) != 1))
     throw core::BadInput(
         "piper: an imported workload is of micro-batches of one sample, and keeps its graph: --micro-batch "

@@ -36,7 +36,7 @@ PiperCosts::PiperCosts(const graph::PiperWorkload& workload, const PiperLattice&
     for (const auto& layer : workload.layers) layers_.push_back(read_layer(layer, t));
   read_edges(workload, stop);
   sum(stop);
-  if (rules_.recompute != Recompute::per_layer) return;
+  if (rules_.recompute != RecomputeMode::per_layer) return;
   const std::size_t slots = tensor_degrees_.size() * static_cast<std::size_t>(most_replicas_);
   if (slots * std::max(layer_count_, lattice_.size()) > kMostEntries)
     throw core::Error(core::ExitCode::limit,
@@ -63,15 +63,15 @@ void PiperCosts::choose_degrees(const graph::PiperWorkload& workload, const Pipe
       data_degrees_.push_back(d);
 }
 
-PiperCosts::Layer PiperCosts::read_layer(const graph::PiperLayer& layer, int degree) const {
-  Layer out;
+PiperCosts::LayerEntry PiperCosts::read_layer(const graph::PiperLayer& layer, int degree) const {
+  LayerEntry out;
   const graph::PiperDegree* found = find_degree(layer, degree);
   if (!found) return out;
   out.offered = true;
   out.weights = found->weights;
   const int last = static_cast<int>(found->configurations.size()) - 1;
-  out.index[0] = rules_.recompute == Recompute::always ? last : 0;
-  out.index[1] = rules_.recompute == Recompute::never ? 0 : last;
+  out.index[0] = rules_.recompute == RecomputeMode::always ? last : 0;
+  out.index[1] = rules_.recompute == RecomputeMode::never ? 0 : last;
   const auto time = [&](int c) { return found->configurations[static_cast<std::size_t>(c)].time; };
   if (time(out.index[1]) < time(out.index[0])) std::swap(out.index[0], out.index[1]);
   for (int c : {0, 1}) {
@@ -89,7 +89,7 @@ void PiperCosts::read_edges(const graph::PiperWorkload& workload, core::StopToke
     return 0.0;
   };
   for (const auto& edge : workload.edges) {
-    End& end = ends_.emplace_back(End{edge.from, edge.to, {}, {}});
+    EdgeTraffic& end = ends_.emplace_back(EdgeTraffic{edge.from, edge.to, {}, {}});
     for (int t : tensor_degrees_) {
       end.leaving.push_back(edge.bytes + at_degree(edge.from, t, edge.leaving));
       end.entering.push_back(edge.bytes + at_degree(edge.to, t, edge.entering));
@@ -111,7 +111,7 @@ void PiperCosts::sum(core::StopToken stop) {
   std::vector<double> least(layer_count_, std::numeric_limits<double>::infinity()), least_replica = least;
   for (std::size_t t = 0; t < tensor_degrees_.size(); ++t)
     for (std::size_t v = 0; v < layer_count_; ++v)
-      if (const Layer& l = layer(t, static_cast<Vertex>(v)); l.offered) {
+      if (const LayerEntry& l = layer(t, static_cast<Vertex>(v)); l.offered) {
         least[v] = std::min(least[v], l.way[0].time * tensor_degrees_[t]);
         least_replica[v] = std::min(least_replica[v], l.way[0].time);
       }
@@ -122,8 +122,8 @@ void PiperCosts::sum(core::StopToken stop) {
       work_[i] += least[v];
       replica_work_[i] += least_replica[v];
       for (std::size_t t = 0; t < tensor_degrees_.size(); ++t) {
-        const Layer& l = layer(t, static_cast<Vertex>(v));
-        Totals& total = totals_[t * lattice_.size() + i];
+        const LayerEntry& l = layer(t, static_cast<Vertex>(v));
+        SuffixTotals& total = totals_[t * lattice_.size() + i];
         for (const auto& [sum, way] : {std::pair{&total.fast, &l.way[0]}, {&total.slow, &l.way[1]}}) {
           sum->time += way->time;
           sum->per_micro_batch += way->per_micro_batch;
@@ -139,7 +139,7 @@ void PiperCosts::sum(core::StopToken stop) {
 void PiperCosts::list_swaps(std::size_t t, int in_flight) {
   auto& list = swaps_[slot(t, in_flight)];
   for (Vertex v = 0; v < static_cast<Vertex>(layer_count_); ++v) {
-    const Layer& l = layer(t, v);
+    const LayerEntry& l = layer(t, v);
     const double saving = l.way[0].memory(in_flight) - l.way[1].memory(in_flight);
     if (saving > 0) list.push_back({l.way[1].time - l.way[0].time, saving, v});
   }
@@ -149,7 +149,7 @@ void PiperCosts::list_swaps(std::size_t t, int in_flight) {
 void PiperCosts::list_thriftiest(std::size_t t, int in_flight) {
   double* row = thriftiest_.data() + slot(t, in_flight) * lattice_.size();
   for (std::size_t i = 0; i < lattice_.size(); ++i) row[i] = at(t, i).fast.memory(in_flight);
-  for (const Swap& swap : swaps_[slot(t, in_flight)])
+  for (const LayerSwap& swap : swaps_[slot(t, in_flight)])
     for (std::size_t i = 0; i < lattice_.size(); ++i)
       if (!lattice_.has(i, swap.layer)) row[i] -= swap.saving;
 }
@@ -164,11 +164,11 @@ double PiperCosts::crossing_bytes(const StageRef& stage) const {
 }
 
 double PiperCosts::least_memory(const StageRef& stage, int in_flight) const {
-  const Totals &behind = at(stage.t, stage.i), &later = at(stage.t, stage.j);
+  const SuffixTotals &behind = at(stage.t, stage.i), &later = at(stage.t, stage.j);
   const double fast = behind.fast.memory(in_flight) - later.fast.memory(in_flight);
-  if (rules_.recompute == Recompute::per_stage)
+  if (rules_.recompute == RecomputeMode::per_stage)
     return std::min(fast, behind.slow.memory(in_flight) - later.slow.memory(in_flight));
-  if (rules_.recompute != Recompute::per_layer) return fast;
+  if (rules_.recompute != RecomputeMode::per_layer) return fast;
   const double* thriftiest = thriftiest_.data() + slot(stage.t, in_flight) * lattice_.size();
   return thriftiest[stage.i] - thriftiest[stage.j];
 }
@@ -186,7 +186,7 @@ bool PiperCosts::fits_with_swaps(const StageRef& stage, int in_flight, double ex
 bool PiperCosts::fits(const StageRef& stage, double crossing_bytes, int data_degree, int in_flight,
                       double load, std::vector<Vertex>& slower) const {
   slower.clear();
-  const Totals &behind = at(stage.t, stage.i), &later = at(stage.t, stage.j);
+  const SuffixTotals &behind = at(stage.t, stage.i), &later = at(stage.t, stage.j);
   const double excess = behind.fast.memory(in_flight) - later.fast.memory(in_flight) - setting_.memory;
   if (excess > 0 && too_full(least_memory(stage, in_flight))) return false;
   const double fixed_load =
@@ -196,9 +196,9 @@ bool PiperCosts::fits(const StageRef& stage, double crossing_bytes, int data_deg
   if (fast > budget) return false;
   if (excess <= 0) return true;
   switch (rules_.recompute) {
-    case Recompute::per_layer:
+    case RecomputeMode::per_layer:
       return fits_with_swaps(stage, in_flight, excess, budget - fast, slower);
-    case Recompute::per_stage:
+    case RecomputeMode::per_stage:
       if (behind.slow.time - later.slow.time > budget ||
           behind.slow.memory(in_flight) - later.slow.memory(in_flight) > setting_.memory)
         return false;

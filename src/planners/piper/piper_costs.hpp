@@ -8,7 +8,7 @@
 namespace penstock::planners {
 
 /// Where a layer may run in its slower configuration, which needs less memory.
-enum class Recompute { never, per_layer, per_stage, always };
+enum class RecomputeMode { never, per_layer, per_stage, always };
 
 /// Seconds per micro-batch of a stage. With C the bytes that enter or leave it, w its weights:
 ///     load = (time + 2 C / B + 4 (d - 1) w / (N B)) / d
@@ -27,8 +27,8 @@ inline int piper_in_flight(int degrees, int data_degree) {
 }
 
 struct PiperRules {
-  Knapsack knapsack = Knapsack::exact;
-  Recompute recompute = Recompute::per_layer;
+  KnapsackRule knapsack = KnapsackRule::exact;
+  RecomputeMode recompute = RecomputeMode::per_layer;
   bool data_parallel = true;
   bool powers_of_two = false;  ///< data-parallel degrees
   bool tensor_parallel = true;
@@ -82,32 +82,32 @@ class PiperCosts {
   }
 
  private:
-  struct Way {
+  struct LayerConfiguration {
     double time = 0, per_micro_batch = 0, fixed = 0;
     double memory(int in_flight) const { return per_micro_batch * in_flight + fixed; }
   };
-  struct Layer {
+  struct LayerEntry {
     bool offered = false;
     double weights = 0;
-    Way way[2];  ///< faster, slower; equal if there is only one
+    LayerConfiguration way[2];  ///< faster, slower; equal if there is only one
     int index[2] = {0, 0};
   };
-  struct Totals {  ///< sums over the layers behind a prefix
-    Way fast, slow;
+  struct SuffixTotals {  ///< sums over the layers behind a prefix
+    LayerConfiguration fast, slow;
     double weights = 0;
     int missing = 0;  ///< layers without the degree
   };
-  struct End {
+  struct EdgeTraffic {
     graph::Vertex from, to;
     std::vector<double> leaving, entering;  ///< [t] bytes, including the edge's own
   };
 
-  const Layer& layer(std::size_t t, graph::Vertex v) const {
+  const LayerEntry& layer(std::size_t t, graph::Vertex v) const {
     return layers_[t * layer_count_ + static_cast<std::size_t>(v)];
   }
-  const Totals& at(std::size_t t, std::size_t i) const { return totals_[t * lattice_.size() + i]; }
+  const SuffixTotals& at(std::size_t t, std::size_t i) const { return totals_[t * lattice_.size() + i]; }
   void choose_degrees(const graph::PiperWorkload& workload, const PiperRules& rules);
-  Layer read_layer(const graph::PiperLayer& layer, int degree) const;
+  LayerEntry read_layer(const graph::PiperLayer& layer, int degree) const;
   void read_edges(const graph::PiperWorkload& workload, core::StopToken stop);
   void sum(core::StopToken stop);
   void list_swaps(std::size_t t, int in_flight);
@@ -124,12 +124,12 @@ class PiperCosts {
   std::size_t layer_count_;
   int most_replicas_;
   std::vector<int> tensor_degrees_, data_degrees_;
-  std::vector<Layer> layers_;   ///< [t][layer]
-  std::vector<Totals> totals_;  ///< [t][prefix]
+  std::vector<LayerEntry> layers_;    ///< [t][layer]
+  std::vector<SuffixTotals> totals_;  ///< [t][prefix]
   std::vector<double> work_, replica_work_;
-  std::vector<End> ends_;
+  std::vector<EdgeTraffic> ends_;
   std::vector<std::vector<std::uint32_t>> cut_;  ///< [prefix] edges that leave it
-  std::vector<std::vector<Swap>> swaps_;         ///< [slot] sorted
+  std::vector<std::vector<LayerSwap>> swaps_;    ///< [slot] sorted
   std::vector<double> thriftiest_;  ///< [slot][prefix] bytes behind it, with each layer at its minimum
 };
 

@@ -8,18 +8,18 @@ namespace penstock::planners {
 namespace {
 
 /// Depth-first search; the open swaps are sorted by cost per byte.
-class Cover {
+class SwapSearch {
  public:
-  explicit Cover(std::vector<graph::Vertex>& chosen) : chosen_(chosen) {}
+  explicit SwapSearch(std::vector<graph::Vertex>& chosen) : chosen_(chosen) {}
 
-  bool search(std::span<const Swap> open, double excess, double budget) {
+  bool search(std::span<const LayerSwap> open, double excess, double budget) {
     if (budget < 0) return false;
     if (excess <= 0) return true;
     if (++branches_ > kMostBranches)
       throw core::Error(core::ExitCode::limit,
                         "piper: choosing what a stage recomputes takes more than 2^22 branches");
     if (!relaxed(open, excess, budget)) return false;
-    const Swap& swap = open.front();
+    const LayerSwap& swap = open.front();
     chosen_.push_back(swap.layer);
     if (search(open.subspan(1), excess - swap.saving, budget - swap.cost)) return true;
     chosen_.pop_back();
@@ -30,8 +30,8 @@ class Cover {
   static constexpr std::uint32_t kMostBranches = 1u << 22;
 
   /// True if the budget suffices when fractions of swaps are allowed.
-  static bool relaxed(std::span<const Swap> open, double excess, double budget) {
-    for (const Swap& swap : open) {
+  static bool relaxed(std::span<const LayerSwap> open, double excess, double budget) {
+    for (const LayerSwap& swap : open) {
       if (swap.saving >= excess) return swap.cost * (excess / swap.saving) <= budget;
       excess -= swap.saving;
       budget -= swap.cost;
@@ -42,9 +42,9 @@ class Cover {
 
   /// Swaps left if the first is excluded. Swaps that cost no less and save no more are excluded, too: the
   /// first could replace them.
-  static std::vector<Swap> without(std::span<const Swap> open) {
-    std::vector<Swap> left;
-    for (const Swap& swap : open)
+  static std::vector<LayerSwap> without(std::span<const LayerSwap> open) {
+    std::vector<LayerSwap> left;
+    for (const LayerSwap& swap : open)
       if (swap.cost < open.front().cost || swap.saving > open.front().saving) left.push_back(swap);
     return left;
   }
@@ -55,20 +55,20 @@ class Cover {
 
 }  // namespace
 
-void sort_swaps(std::vector<Swap>& swaps) {
-  std::sort(swaps.begin(), swaps.end(), [](const Swap& a, const Swap& b) {
+void sort_swaps(std::vector<LayerSwap>& swaps) {
+  std::sort(swaps.begin(), swaps.end(), [](const LayerSwap& a, const LayerSwap& b) {
     const double p = a.cost / a.saving, q = b.cost / b.saving;
     return p != q ? p < q : a.layer < b.layer;
   });
 }
 
-bool cover_exactly(std::span<const Swap> swaps, const std::function<bool(graph::Vertex)>& inside,
+bool cover_exactly(std::span<const LayerSwap> swaps, const std::function<bool(graph::Vertex)>& inside,
                    double excess, double budget, std::vector<graph::Vertex>& chosen) {
-  std::vector<Swap> own;
+  std::vector<LayerSwap> own;
   std::copy_if(swaps.begin(), swaps.end(), std::back_inserter(own),
-               [&](const Swap& swap) { return inside(swap.layer); });
+               [&](const LayerSwap& swap) { return inside(swap.layer); });
   chosen.clear();
-  return Cover(chosen).search(own, excess, budget);
+  return SwapSearch(chosen).search(own, excess, budget);
 }
 
 }  // namespace penstock::planners

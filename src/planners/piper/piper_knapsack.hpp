@@ -10,16 +10,16 @@
 namespace penstock::planners {
 
 /// Running a layer in its slower configuration.
-struct Swap {
+struct LayerSwap {
   double cost = 0;    ///< extra seconds, not negative
   double saving = 0;  ///< bytes saved, positive
   graph::Vertex layer = 0;
 };
 
 /// Sorts by cost per byte saved, then layer.
-void sort_swaps(std::vector<Swap>& swaps);
+void sort_swaps(std::vector<LayerSwap>& swaps);
 
-enum class Knapsack {
+enum class KnapsackRule {
   /// Swaps in order until the excess is gone; what the last one saves in excess is not undone (Piper's
   /// choice).
   greedy,
@@ -27,7 +27,7 @@ enum class Knapsack {
 };
 
 /// Exact search of `cover`; any subset of the swaps inside.
-bool cover_exactly(std::span<const Swap> swaps, const std::function<bool(graph::Vertex)>& inside,
+bool cover_exactly(std::span<const LayerSwap> swaps, const std::function<bool(graph::Vertex)>& inside,
                    double excess, double budget, std::vector<graph::Vertex>& chosen);
 
 /// Finds swaps inside a stage that save at least `excess` > 0 bytes for at most `budget` seconds; returns
@@ -35,12 +35,12 @@ bool cover_exactly(std::span<const Swap> swaps, const std::function<bool(graph::
 /// too expensive but the fractional relaxation is not, searches depth first, bounded by that relaxation
 /// (Dantzig, Operations Research 1957). Throws a limit error after 2^22 branches.
 template <class Inside>
-bool cover(std::span<const Swap> swaps, Inside&& inside, double excess, double budget, Knapsack knapsack,
-           std::vector<graph::Vertex>& chosen) {
+bool cover(std::span<const LayerSwap> swaps, Inside&& inside, double excess, double budget,
+           KnapsackRule knapsack, std::vector<graph::Vertex>& chosen) {
   double rest = excess, money = budget;
-  for (const Swap& swap : swaps) {
+  for (const LayerSwap& swap : swaps) {
     if (!inside(swap.layer)) continue;
-    if (knapsack == Knapsack::exact && swap.saving > rest && swap.cost > money) {
+    if (knapsack == KnapsackRule::exact && swap.saving > rest && swap.cost > money) {
       if (swap.cost * (rest / swap.saving) > money) return false;
       return cover_exactly(swaps, inside, excess, budget, chosen);
     }

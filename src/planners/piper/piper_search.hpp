@@ -44,7 +44,7 @@ struct PiperPlan {
 double piper_time(const graph::PiperWorkload& workload, const std::vector<PiperStage>& stages);
 
 /// Returns the best plan (to a relative 1e-12; the best so far at a limit), or nothing if none fits. Throws a
-/// limit error for too many downsets, Interrupted when stopped. Independent of the thread count.
+/// limit error for too many downsets, InterruptedError when stopped. Independent of the thread count.
 ///
 /// Tarnawski, Narayanan, Phanishayee, "Piper", NeurIPS 2021, section 4, has a table over (downset, devices,
 /// replicas) whose entries are times. Ours inverts it. For a given time, a dynamic programme over the

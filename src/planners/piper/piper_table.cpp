@@ -39,7 +39,7 @@ PiperTable::PiperTable(const PiperLattice& lattice, const PiperCosts& costs)
   }
 }
 
-PiperTable::Frontier::Frontier(const PiperBounds& bounds, const std::vector<PiperUse>& fewest)
+PiperTable::UseFrontier::UseFrontier(const PiperBounds& bounds, const std::vector<PiperUse>& fewest)
     : apart_(bounds.all_devices),
       count_stages_(bounds.stages > 0),
       fewest_(fewest),
@@ -48,16 +48,16 @@ PiperTable::Frontier::Frontier(const PiperBounds& bounds, const std::vector<Pipe
   for (std::size_t d = 0; d < fewest.size(); ++d) open_[d] = fewest[d].replicas < kNone;
 }
 
-bool PiperTable::Frontier::any_open(int low, int high) const {
+bool PiperTable::UseFrontier::any_open(int low, int high) const {
   return std::any_of(open_.begin() + low, open_.begin() + high + 1, [](char open) { return open != 0; });
 }
 
-bool PiperTable::Frontier::dominates(const PiperUse& use) const {
+bool PiperTable::UseFrontier::dominates(const PiperUse& use) const {
   const Row& rivals = lists_[list(use)];
   return std::any_of(rivals.begin(), rivals.end(), [&](const PiperUse& other) { return beats(other, use); });
 }
 
-void PiperTable::Frontier::add(const PiperUse& use) {
+void PiperTable::UseFrontier::add(const PiperUse& use) {
   Row& rivals = lists_[list(use)];
   std::erase_if(rivals, [&](const PiperUse& other) { return beats(use, other); });
   rivals.push_back(use);
@@ -68,7 +68,7 @@ void PiperTable::Frontier::add(const PiperUse& use) {
     open_[static_cast<std::size_t>(use.devices)] = 0;
 }
 
-PiperTable::Row PiperTable::Frontier::sorted() const {
+PiperTable::Row PiperTable::UseFrontier::sorted() const {
   Row out;
   for (const Row& some : lists_) out.insert(out.end(), some.begin(), some.end());
   std::sort(out.begin(), out.end());
@@ -76,8 +76,8 @@ PiperTable::Row PiperTable::Frontier::sorted() const {
 }
 
 /// True if no stage between the prefixes adds anything new, even at its minimum work.
-bool PiperTable::hopeless(std::size_t i, std::size_t j, const Frontier& found, int most_devices) const {
-  const Outlook &behind = outlook_[i], &later = outlook_[j];
+bool PiperTable::hopeless(std::size_t i, std::size_t j, const UseFrontier& found, int most_devices) const {
+  const PrefixSummary &behind = outlook_[i], &later = outlook_[j];
   const int devices = later.devices + std::max(1, least_devices(behind.work - later.work));
   if (devices > most_devices) return true;
   if (bounds_.all_devices) return !found.any_open(devices, most_devices);
@@ -87,7 +87,8 @@ bool PiperTable::hopeless(std::size_t i, std::size_t j, const Frontier& found, i
 }
 
 template <class Visit>
-bool PiperTable::extend(const StageRef& stage, const Frontier& found, int most_devices, Visit& visit) const {
+bool PiperTable::extend(const StageRef& stage, const UseFrontier& found, int most_devices,
+                        Visit& visit) const {
   const auto& degrees = costs_.data_degrees();
   const int t = costs_.tensor_degrees()[stage.t];
   const double least = costs_.least_time(stage) / bounds_.work * (1 - 1e-9);
@@ -108,14 +109,14 @@ bool PiperTable::extend(const StageRef& stage, const Frontier& found, int most_d
       if (crossing < 0) crossing = costs_.crossing_bytes(stage);
       if (!costs_.fits(stage, crossing, *d, piper_in_flight(with.replicas, *d), bounds_.time, slower))
         continue;
-      if (!visit(Step{stage, *d, behind, with})) return false;
+      if (!visit(StageStep{stage, *d, behind, with})) return false;
       if (!bounds_.all_devices) break;
     }
   return true;
 }
 
 template <class Visit>
-void PiperTable::for_each_step(std::size_t i, const Frontier& found, Visit&& visit) const {
+void PiperTable::for_each_step(std::size_t i, const UseFrontier& found, Visit&& visit) const {
   const int most = most_devices(i);
   for (std::uint32_t j : lattice_.larger(i)) {
     if (hopeless(i, j, found, most)) continue;
@@ -130,8 +131,8 @@ void PiperTable::for_each_step(std::size_t i, const Frontier& found, Visit&& vis
 
 PiperTable::Row PiperTable::row(std::size_t i) const {
   if (!loose_.empty() && !tight_.empty() && loose_[i] == tight_[i]) return loose_[i];
-  Frontier found(bounds_, fewest_);
-  for_each_step(i, found, [&](const Step& step) {
+  UseFrontier found(bounds_, fewest_);
+  for_each_step(i, found, [&](const StageStep& step) {
     found.add(step.with);
     return true;
   });
@@ -173,7 +174,7 @@ void PiperTable::fill(const PiperBounds& bounds, core::StopToken stop) {
   stop_ = {};  // the result is read to the end
 }
 
-PiperStage PiperTable::stage_of(const Step& step) const {
+PiperStage PiperTable::stage_of(const StageStep& step) const {
   std::vector<graph::Vertex> slower;
   const bool fits = costs_.fits(step.stage, costs_.crossing_bytes(step.stage), step.data_degree,
                                 piper_in_flight(step.with.replicas, step.data_degree), bounds_.time, slower);
@@ -197,8 +198,8 @@ std::optional<std::vector<PiperStage>> PiperTable::plan() const {
   if (wanted == rows_[i].end()) return std::nullopt;
   std::vector<PiperStage> stages;
   for (PiperUse use = *wanted; i != 0;) {
-    std::optional<Step> taken;
-    for_each_step(i, Frontier(bounds_, fewest_), [&](const Step& step) {
+    std::optional<StageStep> taken;
+    for_each_step(i, UseFrontier(bounds_, fewest_), [&](const StageStep& step) {
       if (step.with == use) taken = step;
       return !taken;
     });

@@ -40,14 +40,14 @@ class PiperTable {
  private:
   using Row = std::vector<PiperUse>;  ///< sorted; none dominates another
   /// A stage put in front of an entry for what is behind it.
-  struct Step {
+  struct StageStep {
     StageRef stage;
     int data_degree = 0;
     PiperUse behind, with;
   };
 
   /// Summary of a prefix for stages in front of it.
-  struct Outlook {
+  struct PrefixSummary {
     double work = 0, replica_work = 0;  ///< of the layers behind it, in units of PiperBounds::work
     int devices = kNone, replicas = 0;  ///< minimum of each in its row, separately
   };
@@ -55,10 +55,10 @@ class PiperTable {
 
   /// Uses found for a prefix so far. If all devices must work, only uses of equally many devices are
   /// compared. Each device count then has a separate list, because a row has thousands of steps to check.
-  class Frontier {
+  class UseFrontier {
    public:
     /// `fewest`: [devices] minimum replicas and stages of any entry with this many devices.
-    Frontier(const PiperBounds& bounds, const std::vector<PiperUse>& fewest);
+    UseFrontier(const PiperBounds& bounds, const std::vector<PiperUse>& fewest);
     bool empty() const { return empty_; }
     /// False if any use of this many devices would be dominated, by a quick check.
     bool open(int devices) const { return !apart_ || open_[static_cast<std::size_t>(devices)]; }
@@ -81,19 +81,19 @@ class PiperTable {
   void keep(std::size_t i, Row row);
   /// Calls `visit` for each step that stays within the bounds and is not dominated, until it returns false.
   template <class Visit>
-  void for_each_step(std::size_t i, const Frontier& found, Visit&& visit) const;
+  void for_each_step(std::size_t i, const UseFrontier& found, Visit&& visit) const;
   template <class Visit>
-  bool extend(const StageRef& stage, const Frontier& found, int most_devices, Visit& visit) const;
+  bool extend(const StageRef& stage, const UseFrontier& found, int most_devices, Visit& visit) const;
   int most_devices(std::size_t i) const;
-  bool hopeless(std::size_t i, std::size_t j, const Frontier& found, int most_devices) const;
-  PiperStage stage_of(const Step& step) const;
+  bool hopeless(std::size_t i, std::size_t j, const UseFrontier& found, int most_devices) const;
+  PiperStage stage_of(const StageStep& step) const;
 
   const PiperLattice& lattice_;
   const PiperCosts& costs_;
   PiperBounds bounds_;
-  core::StopToken stop_;          ///< for the current fill
-  std::vector<Row> rows_;         ///< [prefix]
-  std::vector<Outlook> outlook_;  ///< [prefix]
+  core::StopToken stop_;                ///< for the current fill
+  std::vector<Row> rows_;               ///< [prefix]
+  std::vector<PrefixSummary> outlook_;  ///< [prefix]
   std::vector<PiperUse> fewest_;  ///< [devices] minimum over all uses of this many; kNone if there is none
   std::vector<Row> loose_,
       tight_;  ///< rows_ at the smallest time with a plan; at the largest without

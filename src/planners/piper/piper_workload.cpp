@@ -17,7 +17,7 @@ namespace {
 using core::OpId;
 using graph::Vertex;
 
-using PassTimes = ShardedTimes::Passes;
+using PassTimes = ShardedTimes::OperatorPasses;
 
 PassTimes slowest(const cost::Problem& problem, const std::vector<OpId>& operators, std::int64_t samples) {
   PassTimes out;
@@ -51,20 +51,20 @@ graph::PiperDegree degree(const cost::Problem& problem, int devices, cost::Stage
 }
 
 /// A tensor that a unit reads from another.
-struct Tensor {
+struct UnitTensor {
   OpId made, reader;
   graph::Edge units;
 };
 
 /// Every tensor, once for each unit that reads it.
-std::vector<Tensor> tensors(const graph::OpGraph& graph, const Units& units) {
+std::vector<UnitTensor> tensors(const graph::OpGraph& graph, const UnitGraph& units) {
   std::vector<Vertex> unit_of(graph.size());
   for (std::size_t u = 0; u < units.operators.size(); ++u)
     for (OpId op : units.operators[u]) unit_of[op.index()] = static_cast<Vertex>(u);
   std::set<std::pair<OpId, Vertex>> read;
   for (const auto& [from, to] : graph.dag().edges())
     read.emplace(OpId(static_cast<std::size_t>(from)), unit_of[static_cast<std::size_t>(to)]);
-  std::vector<Tensor> out;
+  std::vector<UnitTensor> out;
   for (const auto& [made, unit] : read)
     if (const Vertex from = unit_of[made.index()]; from != unit)
       out.push_back({made, units.operators[static_cast<std::size_t>(unit)].back(), {from, unit}});
@@ -73,7 +73,7 @@ std::vector<Tensor> tensors(const graph::OpGraph& graph, const Units& units) {
 
 /// Adds the cost of sharded tensors. Devices of a group send and receive one part each; the model expresses
 /// seconds as bytes that cross at `bandwidth` both ways.
-void add_sharded(graph::PiperEdge& edge, const Tensor& tensor, double bytes, const ShardedTimes& times,
+void add_sharded(graph::PiperEdge& edge, const UnitTensor& tensor, double bytes, const ShardedTimes& times,
                  int devices, double bandwidth) {
   const double parts = bytes / devices - bytes;
   edge.leaving.back() += parts + times.output_time(tensor.made, tensor.reader) * bandwidth / 2;
@@ -89,7 +89,7 @@ graph::PiperSetting setting_of(const cost::Problem& problem, std::int64_t sample
 }
 
 /// [layer] its unit.
-std::vector<Vertex> units_of_layers(const cost::Problem& problem, const Units& units,
+std::vector<Vertex> units_of_layers(const cost::Problem& problem, const UnitGraph& units,
                                     const graph::PiperWorkload& workload) {
   std::map<std::string, std::size_t> number;
   for (std::size_t l = 0; l < workload.layers.size(); ++l) number[workload.layers[l].name] = l;
@@ -114,7 +114,8 @@ std::size_t degrees_within(const graph::PiperLayer& layer, int most) {
 
 }  // namespace
 
-graph::PiperWorkload imported_workload(const cost::Problem& problem, const Units& units, int most_devices) {
+graph::PiperWorkload imported_workload(const cost::Problem& problem, const UnitGraph& units,
+                                       int most_devices) {
   const auto* profile = dynamic_cast<const cost::ProfileCosts*>(&problem.costs);
   if (!profile || !profile->workload())
     throw core::BadInput(
@@ -145,8 +146,9 @@ graph::PiperWorkload imported_workload(const cost::Problem& problem, const Units
   return out;
 }
 
-graph::PiperWorkload piper_workload(const cost::Problem& problem, const Units& units, std::int64_t samples,
-                                    bool in_row, std::span<const ShardedOperators> sharded) {
+graph::PiperWorkload piper_workload(const cost::Problem& problem, const UnitGraph& units,
+                                    std::int64_t samples, bool in_row,
+                                    std::span<const ShardedOperators> sharded) {
   graph::PiperWorkload out;
   out.setting = setting_of(problem, samples);
   for (const auto& operators : units.operators)
@@ -158,10 +160,10 @@ graph::PiperWorkload piper_workload(const cost::Problem& problem, const Units& u
     return edges.try_emplace(ends, graph::PiperEdge{ends.first, ends.second, 0, {0}, {0}}).first->second;
   };
   const auto read = tensors(problem.graph, units);
-  const auto bytes = [&](const Tensor& tensor) {
+  const auto bytes = [&](const UnitTensor& tensor) {
     return static_cast<double>((problem.graph.op(tensor.made).output_bytes * samples).value());
   };
-  for (const Tensor& tensor : read) at(tensor.units).bytes += bytes(tensor);
+  for (const UnitTensor& tensor : read) at(tensor.units).bytes += bytes(tensor);
   for (Vertex u = 1; in_row && u < static_cast<Vertex>(units.operators.size()); ++u) at({u - 1, u});
   for (const ShardedOperators& operators : sharded) {
     const ShardedTimes times(operators, samples);
@@ -170,7 +172,7 @@ graph::PiperWorkload piper_workload(const cost::Problem& problem, const Units& u
       out.layers[u].degrees.push_back(degree(problem, devices, operators.load(units.operators[u]),
                                              times.of(units.operators[u]), samples));
     for (auto& [ends, edge] : edges) edge.leaving.push_back(0), edge.entering.push_back(0);
-    for (const Tensor& tensor : read)
+    for (const UnitTensor& tensor : read)
       add_sharded(at(tensor.units), tensor, bytes(tensor), times, devices, out.setting.bandwidth);
   }
   for (auto& [ends, edge] : edges) out.edges.push_back(std::move(edge));

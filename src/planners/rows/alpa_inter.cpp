@@ -17,9 +17,9 @@ using Devices = std::vector<DeviceId>;
 constexpr int kMostAlpaLayers = 128;
 
 /// Hosts of a cluster; the fullest determines the width of a submesh.
-class Hosts {
+class HostList {
  public:
-  explicit Hosts(const cluster::Cluster& cluster) {
+  explicit HostList(const cluster::Cluster& cluster) {
     std::map<int, Devices> by_node;
     for (std::size_t d = 0; d < cluster.size(); ++d) by_node[cluster.node(DeviceId(d))].emplace_back(d);
     for (auto& [node, devices] : by_node) hosts_.push_back(std::move(devices));
@@ -99,7 +99,8 @@ class AlpaInter {
   AlpaInter(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
       : problem_(problem), options_(options), stop_(stop), hosts_(problem.cluster) {}
 
-  std::optional<RowPlan> at_size(const Layers& layers, const RowTrial& trial, std::uint64_t& states) const {
+  std::optional<RowPlan> at_size(const PlanningLayers& layers, const RowTrial& trial,
+                                 std::uint64_t& states) const {
     const SubmeshCosts costs = price(layers, trial);
     if (costs.sizes.empty()) return std::nullopt;
     const auto found = least_sum_and_slowest(costs, stop_);
@@ -121,7 +122,7 @@ class AlpaInter {
   }
 
  private:
-  SubmeshCosts price(const Layers& layers, const RowTrial& trial) const {
+  SubmeshCosts price(const PlanningLayers& layers, const RowTrial& trial) const {
     SubmeshCosts costs;
     costs.layers = layers.size();
     costs.devices = static_cast<int>(problem_.cluster.size());
@@ -140,7 +141,7 @@ class AlpaInter {
   }
 
   /// Prices a submesh. A stage must fit wherever it is placed, so the smallest memory in the cluster counts.
-  void price(SubmeshCosts& costs, std::size_t submesh, const Layers& layers, SlicePrices& prices,
+  void price(SubmeshCosts& costs, std::size_t submesh, const PlanningLayers& layers, SlicePrices& prices,
              const RowTrial& trial) const {
     const auto size = static_cast<std::size_t>(costs.sizes[submesh]);
     std::vector<int> slices;
@@ -174,7 +175,7 @@ class AlpaInter {
   const cost::Problem& problem_;
   const SearchOptions& options_;
   core::StopToken stop_;
-  Hosts hosts_;
+  HostList hosts_;
 };
 
 }  // namespace
@@ -189,7 +190,7 @@ SearchResult alpa_inter(const cost::Problem& problem, const SearchOptions& optio
   const AlpaInter planner(problem, options, stop);
   return search_row(
       problem, options, "alpa_inter", kMostAlpaLayers,
-      [&](const Layers& layers, const RowTrial& trial, std::uint64_t& states) {
+      [&](const PlanningLayers& layers, const RowTrial& trial, std::uint64_t& states) {
         return planner.at_size(layers, trial, states);
       },
       stop);

@@ -15,9 +15,9 @@ using Devices = std::vector<DeviceId>;
 constexpr int kMostDappleLayers = 128;
 constexpr int kMostKept = 256;
 
-class Dapple {
+class DapplePlanner {
  public:
-  Dapple(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
+  DapplePlanner(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop)
       : problem_(problem),
         options_(options),
         stop_(stop),
@@ -31,7 +31,8 @@ class Dapple {
     }
   }
 
-  std::optional<RowPlan> at_size(const Layers& layers, const RowTrial& trial, std::uint64_t& states) const {
+  std::optional<RowPlan> at_size(const PlanningLayers& layers, const RowTrial& trial,
+                                 std::uint64_t& states) const {
     SlicePrices prices(problem_, layers, trial.flow.samples, trial.memory);
     DappleCosts costs = bounds(layers, trial.flow);
     costs.stage = [&](const std::vector<int>& set) { return &prices[prices.of(devices(set))]; };
@@ -55,7 +56,7 @@ class Dapple {
   }
 
   /// Costs without the two functions.
-  DappleCosts bounds(const Layers& layers, const Flow& flow) const {
+  DappleCosts bounds(const PlanningLayers& layers, const PipelineFlow& flow) const {
     const std::int64_t micro_batch = flow.samples;
     DappleCosts costs;
     costs.layers = layers.size();
@@ -72,7 +73,7 @@ class Dapple {
   /// Warm-up depth as in the paper's policy B, 2 (S - s) - 1 micro-batches from stage s = 0 on, if memory
   /// allows. An addition of ours: a stage holds fewer than the one in front of it, which would otherwise run
   /// out of work, unless that one holds all.
-  RowPlan planned(const Layers& layers, const DapplePlan& found, const DappleCosts& costs,
+  RowPlan planned(const PlanningLayers& layers, const DapplePlan& found, const DappleCosts& costs,
                   SlicePrices& prices, const RowTrial& trial) const {
     const std::int64_t micro_batch = trial.flow.samples;
     std::vector<RowStage> stages;
@@ -99,7 +100,7 @@ class Dapple {
   const cost::Problem& problem_;
   const SearchOptions& options_;
   core::StopToken stop_;
-  Routes routes_;
+  RouteTable routes_;
   Devices devices_;     ///< machine by machine
   Occupancy capacity_;  ///< [machine]
 };
@@ -110,10 +111,10 @@ class Dapple {
 // latency and placement rules. Differences: see dapple_latency and least_latency. The published code differs
 // more: it minimises only the slowest stage, without all-reduces, and scores a few candidates afterwards.
 SearchResult dapple(const cost::Problem& problem, const SearchOptions& options, core::StopToken stop) {
-  const Dapple planner(problem, options, stop);
+  const DapplePlanner planner(problem, options, stop);
   return search_row(
       problem, options, "dapple", kMostDappleLayers,
-      [&](const Layers& layers, const RowTrial& trial, std::uint64_t& states) {
+      [&](const PlanningLayers& layers, const RowTrial& trial, std::uint64_t& states) {
         return planner.at_size(layers, trial, states);
       },
       stop);

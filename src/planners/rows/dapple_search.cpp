@@ -11,7 +11,7 @@ namespace penstock::planners {
 namespace {
 
 /// Stages on layers [begin, end of row): one stage in front of the `rest`.
-struct Partial {
+struct PartialPlan {
   LatencyTail tail;
   double bound = 0;  ///< lower bound on any plan made from it
   int stages = 0;
@@ -22,7 +22,7 @@ struct Partial {
   int occupancy = 0;  ///< devices of all stages
 };
 
-bool beats(const Partial& a, const Partial& b) {
+bool beats(const PartialPlan& a, const PartialPlan& b) {
   return a.tail.whole <= b.tail.whole && a.tail.behind <= b.tail.behind && a.tail.reduce <= b.tail.reduce &&
          a.stages <= b.stages;
 }
@@ -55,7 +55,7 @@ class DappleSearch {
   /// A first search with appending only has few choices; its result limits the search with all rules.
   std::optional<DapplePlan> run() {
     best_.latency = costs_.give_up;
-    const Placement append[] = {Placement::append_first};
+    const PlacementPolicy append[] = {PlacementPolicy::append_first};
     pass(append);
     pass(kPlacements);
     best_.states = states_;
@@ -65,20 +65,20 @@ class DappleSearch {
 
  private:
   /// A stage that may be put in front of an occupancy.
-  struct Move {
+  struct StageMove {
     int set;
     int occupancy;
   };
   template <class Value>
   using ByPair = std::unordered_map<std::pair<int, int>, Value, boost::hash<std::pair<int, int>>>;
   /// Partial plans that start at one layer.
-  struct Frontier {
+  struct PartialFrontier {
     ByPair<std::vector<int>> members;  ///< [occupancy, set of the first stage]
     std::priority_queue<double>
         bounds;  ///< lowest bounds accepted; once there are enough, only lower ones follow
   };
 
-  void pass(std::span<const Placement> rules) {
+  void pass(std::span<const PlacementPolicy> rules) {
     rules_ = rules;
     moves_.clear();
     partials_.assign(1, {});
@@ -109,8 +109,8 @@ class DappleSearch {
   }
 
   void extend(int rest) {
-    const Partial behind = at(rest);
-    for (const Move& move : moves(behind.occupancy)) {
+    const PartialPlan behind = at(rest);
+    for (const StageMove& move : moves(behind.occupancy)) {
       stop_.check();
       const bool last = used(move.occupancy) == devices_;
       const std::vector<PhaseTimes>* transfer = behind.set < 0 ? nullptr : transfer_of(move.set, behind.set);
@@ -135,7 +135,7 @@ class DappleSearch {
   }
 
   /// Adds a partial plan; returns false if no earlier begin can help either.
-  bool add(int rest, const Partial& behind, const LatencyTail& tail, const Move& move, int begin) {
+  bool add(int rest, const PartialPlan& behind, const LatencyTail& tail, const StageMove& move, int begin) {
     const int place = begin * (costs_.layers + 1) + behind.begin;
     const auto range = static_cast<std::size_t>(place);
     const SliceCosts& costs = *stage_costs_[static_cast<std::size_t>(move.set)];
@@ -144,14 +144,14 @@ class DappleSearch {
     if (costs_.micro_batches * times.both() >= most_work()) return false;
     // 2. Its micro-batches in flight must fit: one more than the stages behind it.
     if (costs.room[range] < std::min(behind.stages + 1, costs_.micro_batches)) return true;
-    Partial out{in_front(times, tail, costs_.micro_batches),
-                0,
-                behind.stages + 1,
-                rest,
-                begin,
-                behind.begin,
-                move.set,
-                move.occupancy};
+    PartialPlan out{in_front(times, tail, costs_.micro_batches),
+                    0,
+                    behind.stages + 1,
+                    rest,
+                    begin,
+                    behind.begin,
+                    move.set,
+                    move.occupancy};
     // 3. Latency with this stage in front, and a lower bound on any plan that continues it.
     out.bound = bound(out);
     if (out.bound >= best_.latency || work_left(out) >= costs_.most_work) return true;
@@ -163,7 +163,7 @@ class DappleSearch {
   }
 
   /// Lower bound: stages in front share the remaining devices; their passes follow one another.
-  double bound(const Partial& p) const {
+  double bound(const PartialPlan& p) const {
     if (p.begin == 0) return p.tail.whole;
     const auto cut = static_cast<std::size_t>(p.begin);
     const double left = devices_ - used(p.occupancy), both = costs_.least_both[cut] / left;
@@ -172,14 +172,14 @@ class DappleSearch {
   }
 
   /// Lower bound on the work of the busiest remaining device.
-  double work_left(const Partial& p) const {
+  double work_left(const PartialPlan& p) const {
     if (p.begin == 0) return 0;
     return costs_.micro_batches * costs_.least_both[static_cast<std::size_t>(p.begin)] /
            (devices_ - used(p.occupancy));
   }
 
-  void keep(const Partial& p) {
-    Frontier& frontier = frontier_[static_cast<std::size_t>(p.begin)];
+  void keep(const PartialPlan& p) {
+    PartialFrontier& frontier = frontier_[static_cast<std::size_t>(p.begin)];
     const bool full = frontier.bounds.size() >= static_cast<std::size_t>(most_kept_);
     if (full && p.bound >= frontier.bounds.top()) {
       exact_ = false;
@@ -195,26 +195,26 @@ class DappleSearch {
     frontier.bounds.push(p.bound);
   }
 
-  void finish(const Partial& whole) {
+  void finish(const PartialPlan& whole) {
     best_.latency = whole.tail.whole;
     best_.stages.clear();
-    for (Partial p = whole; p.set >= 0; p = at(p.rest))
+    for (PartialPlan p = whole; p.set >= 0; p = at(p.rest))
       best_.stages.push_back({p.begin, p.end, sets_[p.set]});
   }
 
-  const std::vector<Move>& moves(int occupancy) {
+  const std::vector<StageMove>& moves(int occupancy) {
     const auto [known, is_new] = moves_.try_emplace(occupancy);
     if (is_new) {
       const Occupancy before = occupancies_[occupancy];
       for (int count : costs_.replicas)
-        for (Placement rule : rules_)
+        for (PlacementPolicy rule : rules_)
           if (count + used(occupancy) <= devices_)
             add_move(known->second, before, placed(rule, costs_.machines, before, count));
     }
     return known->second;
   }
 
-  void add_move(std::vector<Move>& moves, const Occupancy& before, const Occupancy& taken) {
+  void add_move(std::vector<StageMove>& moves, const Occupancy& before, const Occupancy& taken) {
     stop_.check();
     Occupancy after = before;
     std::vector<int> devices;
@@ -225,8 +225,8 @@ class DappleSearch {
     }
     const auto [set, is_new] = sets_.add(devices);
     if (is_new) stage_costs_.push_back(costs_.stage(devices));
-    const Move move{set, number(after)};
-    for (const Move& other : moves)
+    const StageMove move{set, number(after)};
+    for (const StageMove& other : moves)
       if (other.set == move.set) return;
     moves.push_back(move);
   }
@@ -243,21 +243,21 @@ class DappleSearch {
     if (is_new) used_.push_back(std::accumulate(occupancy.begin(), occupancy.end(), 0));
     return number;
   }
-  const Partial& at(int p) const { return partials_[static_cast<std::size_t>(p)]; }
+  const PartialPlan& at(int p) const { return partials_[static_cast<std::size_t>(p)]; }
 
   const DappleCosts& costs_;
   int most_kept_;
   core::StopToken stop_;
   int devices_;
-  std::span<const Placement> rules_;
+  std::span<const PlacementPolicy> rules_;
   ValueNumbers<Occupancy> occupancies_;
   std::vector<int> used_;  ///< [occupancy] devices
   ValueNumbers<std::vector<int>> sets_;
-  std::vector<const SliceCosts*> stage_costs_;        ///< [set]
-  ByPair<const std::vector<PhaseTimes>*> transfers_;  ///< {front set, back set}
-  std::unordered_map<int, std::vector<Move>> moves_;  ///< [occupancy]
-  std::vector<Partial> partials_;
-  std::vector<Frontier> frontier_;  ///< [begin]
+  std::vector<const SliceCosts*> stage_costs_;             ///< [set]
+  ByPair<const std::vector<PhaseTimes>*> transfers_;       ///< {front set, back set}
+  std::unordered_map<int, std::vector<StageMove>> moves_;  ///< [occupancy]
+  std::vector<PartialPlan> partials_;
+  std::vector<PartialFrontier> frontier_;  ///< [begin]
   DapplePlan best_;
   bool exact_ = true;
   std::uint64_t states_ = 0;

@@ -73,7 +73,7 @@ Row ordered(const Weights& weights, const Row& members, core::StopToken stop) {
   for (std::size_t a = 0; a < members.size(); ++a)
     for (std::size_t b = 0; b < members.size(); ++b)
       among[a][b] = a == b ? 0 : weights[members[a]][members[b]];
-  const Cut cut = minimum_cut(std::move(among), stop);
+  const MinimumCut cut = minimum_cut(std::move(among), stop);
   Row front, back;
   for (std::size_t v = 0; v < members.size(); ++v) (cut.side[v] ? back : front).push_back(members[v]);
   return joined(weights, ordered(weights, front, stop), ordered(weights, back, stop));

@@ -14,16 +14,16 @@ using core::Bytes;
 using core::OpId;
 
 /// A clustering of the first items: cost of its cuts, and the cut at which its last cluster starts.
-struct Clustering {
+struct LayerClustering {
   double widest = std::numeric_limits<double>::infinity();
   double squares = 0;
   int from = -1;
-  friend bool operator<(const Clustering& a, const Clustering& b) {
+  friend bool operator<(const LayerClustering& a, const LayerClustering& b) {
     return std::pair(a.widest, a.squares) < std::pair(b.widest, b.squares);
   }
 };
 
-std::vector<int> ends_of_units(const cost::Problem& problem, const Units& units, const StageTable& table,
+std::vector<int> ends_of_units(const cost::Problem& problem, const UnitGraph& units, const StageTable& table,
                                int most, std::int64_t largest, core::StopToken stop) {
   const int size = static_cast<int>(units.operators.size());
   std::vector<double> work, crossing{0};
@@ -46,8 +46,8 @@ std::vector<int> cluster_row(const std::vector<double>& work, const std::vector<
   std::iota(ends.begin(), ends.end(), 1);
   if (size <= most) return ends;
   const double limit = 2 * std::accumulate(work.begin(), work.end(), 0.0) / most;
-  std::vector<std::vector<Clustering>> best(static_cast<std::size_t>(most) + 1,
-                                            std::vector<Clustering>(work.size() + 1));
+  std::vector<std::vector<LayerClustering>> best(static_cast<std::size_t>(most) + 1,
+                                                 std::vector<LayerClustering>(work.size() + 1));
   best[0][0] = {0, 0, -1};
   for (std::size_t k = 1; k < best.size(); ++k)
     for (int end = 1; end <= size; ++end) {
@@ -57,8 +57,8 @@ std::vector<int> cluster_row(const std::vector<double>& work, const std::vector<
         const auto f = static_cast<std::size_t>(from);
         sum += work[f];
         if (sum > limit && from < end - 1) break;
-        const Clustering& before = best[k - 1][f];
-        const Clustering here{std::max(before.widest, crossing[f]), before.squares + sum * sum, from};
+        const LayerClustering& before = best[k - 1][f];
+        const LayerClustering here{std::max(before.widest, crossing[f]), before.squares + sum * sum, from};
         best[k][static_cast<std::size_t>(end)] = std::min(best[k][static_cast<std::size_t>(end)], here);
       }
     }
@@ -72,9 +72,10 @@ std::vector<int> cluster_row(const std::vector<double>& work, const std::vector<
   return ends;
 }
 
-Layers::Layers(const cost::Problem& problem, int most, std::int64_t largest, core::StopToken stop)
+PlanningLayers::PlanningLayers(const cost::Problem& problem, int most, std::int64_t largest,
+                               core::StopToken stop)
     : problem_(problem) {
-  const Units units = planning_units(problem.graph);
+  const UnitGraph units = planning_units(problem.graph);
   const StageTable table(problem, units, arrange_in_row(units.operators.size()), {{largest}, {1}, 1}, stop);
   std::vector<int> cuts{0};
   for (int end : ends_of_units(problem, units, table, most, largest, stop)) {
@@ -92,7 +93,7 @@ Layers::Layers(const cost::Problem& problem, int most, std::int64_t largest, cor
     }
 }
 
-std::vector<OpId> Layers::operators(int begin, int end) const {
+std::vector<OpId> PlanningLayers::operators(int begin, int end) const {
   std::vector<OpId> out;
   for (int l = begin; l < end; ++l) {
     const auto& layer = operators_[static_cast<std::size_t>(l)];
@@ -102,7 +103,7 @@ std::vector<OpId> Layers::operators(int begin, int end) const {
   return out;
 }
 
-PassSums Layers::passes(const cluster::DeviceType& type, std::int64_t samples) const {
+PassSums PlanningLayers::passes(const cluster::DeviceType& type, std::int64_t samples) const {
   PassSums sums{{0}, {0}};
   for (const auto& layer : operators_) {
     const cost::OpTime time = cost::compute_time(problem_, layer, type, samples);
@@ -112,7 +113,7 @@ PassSums Layers::passes(const cluster::DeviceType& type, std::int64_t samples) c
   return sums;
 }
 
-int Layers::room(int begin, int end, std::int64_t samples, Bytes memory, int most) const {
+int PlanningLayers::room(int begin, int end, std::int64_t samples, Bytes memory, int most) const {
   const auto need = [&](int in_flight) {
     return cost::stage_memory(load(begin, end), problem_.memory, problem_.training, samples, in_flight);
   };

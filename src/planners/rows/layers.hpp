@@ -25,11 +25,11 @@ struct PassSums {
 /// Planning units in their own order, one layer each. More than `most` are first clustered, as in Alpa (Zheng
 /// et al., OSDI 2022, section 5.2): no layer has more than twice the mean work unless it is a single unit.
 /// The largest tensor between layers is minimal, and among such clusterings works are the most even.
-class Layers {
+class PlanningLayers {
  public:
   /// `largest`: samples of the largest micro-batch. Throws BadInput naming an operator that takes too long,
   /// and like `stop`.
-  Layers(const cost::Problem& problem, int most, std::int64_t largest, core::StopToken stop);
+  PlanningLayers(const cost::Problem& problem, int most, std::int64_t largest, core::StopToken stop);
 
   int size() const { return static_cast<int>(operators_.size()); }
   /// Operators of layers [begin, end), ascending.

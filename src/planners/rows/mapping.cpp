@@ -12,7 +12,7 @@ constexpr int kCellsBetweenChecks = 16;  // cells, of up to some hundred microse
 
 }  // namespace
 
-Mapping::Mapping(const MappingCosts& costs, int most_stages, double limit, core::StopToken stop)
+MappingTable::MappingTable(const MappingCosts& costs, int most_stages, double limit, core::StopToken stop)
     : costs_(costs), most_stages_(std::min({most_stages, costs.layers, costs.devices})), limit_(limit) {
   values_.assign(position(most_stages_ + 1, 0, 0), kUnreachable);
   std::fill_n(cell(0, costs_.layers, costs_.devices), costs_.replicas.size() + 1, 0.0);
@@ -25,7 +25,7 @@ Mapping::Mapping(const MappingCosts& costs, int most_stages, double limit, core:
     }
 }
 
-bool Mapping::balanced(int l, int i) const {
+bool MappingTable::balanced(int l, int i) const {
   if (std::isinf(costs_.most_work)) return true;
   constexpr double kRounding = 1 + 1e-9;
   const double before = costs_.least_work[static_cast<std::size_t>(l)],
@@ -34,7 +34,7 @@ bool Mapping::balanced(int l, int i) const {
   return before <= most * i && behind <= most * (costs_.devices - i);
 }
 
-void Mapping::fill(int x, int l, int i) {
+void MappingTable::fill(int x, int l, int i) {
   double* here = cell(x, l, i);
   double& least = here[costs_.replicas.size()];
   for (std::size_t r = 0; r < costs_.replicas.size(); ++r) {
@@ -43,8 +43,8 @@ void Mapping::fill(int x, int l, int i) {
   }
 }
 
-Mapping::Choice Mapping::best(int x, int l, int i, std::size_t r) const {
-  Choice best{kUnreachable, 0, 0};
+MappingTable::StageContinuation MappingTable::best(int x, int l, int i, std::size_t r) const {
+  StageContinuation best{kUnreachable, 0, 0};
   const int slice = costs_.slice[static_cast<std::size_t>(i)][r];
   if (slice < 0) return best;
   const auto& stage = costs_.stage[static_cast<std::size_t>(slice)];
@@ -57,7 +57,7 @@ Mapping::Choice Mapping::best(int x, int l, int i, std::size_t r) const {
   return best;
 }
 
-void Mapping::lower_by(Choice& best, double own, int x, int end, int i, std::size_t r) const {
+void MappingTable::lower_by(StageContinuation& best, double own, int x, int end, int i, std::size_t r) const {
   const int next_device = i + costs_.replicas[r];
   const double* behind = cell(x - 1, end, next_device);
   if (std::max(own, behind[costs_.replicas.size()]) >= best.value) return;
@@ -70,13 +70,13 @@ void Mapping::lower_by(Choice& best, double own, int x, int end, int i, std::siz
   }
 }
 
-std::vector<MappedStage> Mapping::stages(int count) const {
+std::vector<MappedStage> MappingTable::stages(int count) const {
   std::vector<MappedStage> out;
   int l = 0, i = 0;
   const double* first = cell(count, 0, 0);
   auto r = static_cast<std::size_t>(std::min_element(first, first + costs_.replicas.size()) - first);
   for (int x = count; x > 0; --x) {
-    const Choice choice = best(x, l, i, r);
+    const StageContinuation choice = best(x, l, i, r);
     out.push_back({l, choice.end, i, costs_.replicas[r]});
     l = choice.end;
     i += costs_.replicas[r];

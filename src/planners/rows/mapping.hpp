@@ -44,11 +44,11 @@ struct MappedStage {
 /// slowest machine (stage or link), for every stage count x at once. Ours runs from the back, layers l to the
 /// end on devices i to the end, so that a stage has its number of followers. With x - 1 behind it, it needs
 /// room for min(x, M) micro-batches. Exact.
-class Mapping {
+class MappingTable {
  public:
   /// For stage counts up to `most_stages`, and stages that take less than `limit`. Keeps a reference to
   /// `costs`.
-  Mapping(const MappingCosts& costs, int most_stages, double limit, core::StopToken stop);
+  MappingTable(const MappingCosts& costs, int most_stages, double limit, core::StopToken stop);
   int most_stages() const { return most_stages_; }
   /// Bottleneck of all layers on all devices with this many stages; infinite if impossible.
   double bottleneck(int stages) const { return cell(stages, 0, 0)[costs_.replicas.size()]; }
@@ -59,7 +59,7 @@ class Mapping {
 
  private:
   /// Continuation of a first stage, which ends in front of layer `end`; the next has replicas[next] devices.
-  struct Choice {
+  struct StageContinuation {
     double value = 0;
     int end = 0;
     std::size_t next = 0;
@@ -77,9 +77,9 @@ class Mapping {
   void fill(int x, int l, int i);
   /// Best continuation with x stages on layers [l, end of row) and devices [i, end of row), the first with
   /// replicas[r] devices.
-  Choice best(int x, int l, int i, std::size_t r) const;
+  StageContinuation best(int x, int l, int i, std::size_t r) const;
   /// Lowers `best` by the x - 1 stages behind a first stage that takes `own`.
-  void lower_by(Choice& best, double own, int x, int end, int i, std::size_t r) const;
+  void lower_by(StageContinuation& best, double own, int x, int end, int i, std::size_t r) const;
 
   const MappingCosts& costs_;
   int most_stages_;

@@ -8,17 +8,17 @@ namespace {
 
 using Vertices = std::vector<std::size_t>;
 
-class Contraction {
+class VertexContraction {
  public:
-  Contraction(Weights weights, core::StopToken stop) : weights_(std::move(weights)), stop_(stop) {
+  VertexContraction(Weights weights, core::StopToken stop) : weights_(std::move(weights)), stop_(stop) {
     for (std::size_t v = 0; v < weights_.size(); ++v) {
       left_.push_back(v);
       merged_.push_back({v});
     }
   }
 
-  Cut run() {
-    Cut best{std::numeric_limits<double>::infinity(), {}};
+  MinimumCut run() {
+    MinimumCut best{std::numeric_limits<double>::infinity(), {}};
     while (left_.size() > 1) {
       stop_.check();
       phase(best);
@@ -30,7 +30,7 @@ class Contraction {
  private:
   /// Adds the most tightly connected vertex until all are added. The last one against the rest is a minimum
   /// cut between the last two, which are then merged.
-  void phase(Cut& best) {
+  void phase(MinimumCut& best) {
     Vertices waiting(left_.begin() + 1, left_.end());
     std::vector<double> pull = weights_[left_.front()];
     std::size_t before = 0, last = left_.front();
@@ -70,8 +70,8 @@ class Contraction {
 
 }  // namespace
 
-Cut minimum_cut(Weights weights, core::StopToken stop) {
-  return Contraction(std::move(weights), stop).run();
+MinimumCut minimum_cut(Weights weights, core::StopToken stop) {
+  return VertexContraction(std::move(weights), stop).run();
 }
 
 }  // namespace penstock::planners

@@ -8,7 +8,7 @@
 namespace penstock::planners {
 namespace {
 
-struct Machines {
+struct MachineUse {
   const Occupancy& capacity;
   const Occupancy& used;
   Occupancy taken;
@@ -42,13 +42,13 @@ struct Machines {
 
 }  // namespace
 
-Occupancy placed(Placement rule, const Occupancy& capacity, const Occupancy& used, int count) {
-  Machines machines{capacity, used, Occupancy(used.size()), count};
-  if (rule == Placement::scatter_first) {
+Occupancy placed(PlacementPolicy rule, const Occupancy& capacity, const Occupancy& used, int count) {
+  MachineUse machines{capacity, used, Occupancy(used.size()), count};
+  if (rule == PlacementPolicy::scatter_first) {
     machines.spread();
   } else {
-    machines.fill(rule == Placement::append_first);
-    machines.fill(rule != Placement::append_first);
+    machines.fill(rule == PlacementPolicy::append_first);
+    machines.fill(rule != PlacementPolicy::append_first);
   }
   core::require(machines.missing == 0, "a stage is given no more devices than are free");
   return machines.taken;

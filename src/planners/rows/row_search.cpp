@@ -30,18 +30,18 @@ double least_factor(const std::function<bool(double)>& found) {
   return high;
 }
 
-std::int64_t most_samples(const std::vector<Flow>& flows) {
+std::int64_t most_samples(const std::vector<PipelineFlow>& flows) {
   std::int64_t most = 1;
-  for (const Flow& flow : flows) most = std::max(most, flow.samples);
+  for (const PipelineFlow& flow : flows) most = std::max(most, flow.samples);
   return most;
 }
 
 /// Throws with the memory needed; the smallest size that can use all devices needs the least.
-[[noreturn]] void explain(const cost::Problem& problem, const char* name, const Layers& layers,
-                          const std::vector<Flow>& flows, const RowPlanner& planner) {
+[[noreturn]] void explain(const cost::Problem& problem, const char* name, const PlanningLayers& layers,
+                          const std::vector<PipelineFlow>& flows, const RowPlanner& planner) {
   constexpr double kUnlimited = 1 << 20;
   const Bytes has = least_memory(problem.cluster, all_devices(problem.cluster), 1);
-  for (const Flow& flow : flows) {
+  for (const PipelineFlow& flow : flows) {
     const auto found = [&](double memory) {
       std::uint64_t states = 0;
       return planner(layers, {.flow = flow, .memory = memory}, states).has_value();
@@ -63,7 +63,7 @@ std::int64_t most_samples(const std::vector<Flow>& flows) {
 
 }  // namespace
 
-plan::Plan plan_in_row(const cost::Problem& problem, const Layers& layers,
+plan::Plan plan_in_row(const cost::Problem& problem, const PlanningLayers& layers,
                        const std::vector<RowStage>& stages, std::int64_t micro_batch, const char* schedule) {
   plan::Plan plan;
   plan.training = problem.training;
@@ -85,7 +85,7 @@ SearchResult search_row(const cost::Problem& problem, const SearchOptions& optio
   const auto all = flows(problem, options, replica_counts(options, static_cast<int>(problem.cluster.size())),
                          free_flows(own.word(kChooseBy)));
   // Clustered at one size, independent of fixed sizes, so that all searches of a problem cut equal layers.
-  const Layers layers(problem, layers_at_most, free_sizes(problem).back(), stop);
+  const PlanningLayers layers(problem, layers_at_most, free_sizes(problem).back(), stop);
   std::vector<std::optional<RowPlan>> found(all.size());
   std::vector<std::uint64_t> states(all.size());
   double give_up = std::numeric_limits<double>::infinity();

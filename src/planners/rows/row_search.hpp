@@ -21,20 +21,20 @@ struct RowStage {
 };
 
 /// Builds a plan in which each stage waits for the one before it; in-flight counts are not set.
-plan::Plan plan_in_row(const cost::Problem& problem, const Layers& layers,
+plan::Plan plan_in_row(const cost::Problem& problem, const PlanningLayers& layers,
                        const std::vector<RowStage>& stages, std::int64_t micro_batch, const char* schedule);
 
 struct RowPlan {
   plan::Plan plan;
   double bottleneck = 0;   ///< seconds per micro-batch of the slowest stage
   core::Seconds estimate;  ///< of the iteration, by the planner's own formula
-  Verdict verdict;         ///< basis of the choice: `judged`
+  PlanVerdict verdict;     ///< basis of the choice: `judged`
   bool complete = true;    ///< false: the best before a limit
 };
 
 /// One call of a planner.
 struct RowTrial {
-  Flow flow;
+  PipelineFlow flow;
   double memory = 1;  ///< factor on the devices' memory
   /// Cutoff: plans that take at least this long (`judged`) may be missed.
   double give_up = std::numeric_limits<double>::infinity();
@@ -48,8 +48,8 @@ struct RowTrial {
   }
 };
 /// Returns the planner's best plan; adds to `states`.
-using RowPlanner =
-    std::function<std::optional<RowPlan>(const Layers& layers, const RowTrial& trial, std::uint64_t& states)>;
+using RowPlanner = std::function<std::optional<RowPlan>(const PlanningLayers& layers, const RowTrial& trial,
+                                                        std::uint64_t& states)>;
 
 /// Returns the best plan over all micro-batch sizes, for any number of threads. `layers_at_most`: see Layers.
 /// Throws BadInput for k > 1 and sizes per stage; Infeasible stating how much memory would suffice. At a

@@ -21,14 +21,15 @@ std::vector<std::size_t> types_of(const cluster::Cluster& cluster, const Devices
   return types;
 }
 
-void slow_down(cost::Affine& slowest, const cost::Affine& route, double samples) {
+void slow_down(cost::AffineTime& slowest, const cost::AffineTime& route, double samples) {
   slowest.latency = std::max(slowest.latency, route.latency);
   slowest.per_byte = std::max(slowest.per_byte, route.per_byte * samples);
 }
 
 }  // namespace
 
-Routes::Routes(const cluster::Cluster& cluster, const plan::Compression& compression, core::StopToken stop)
+RouteTable::RouteTable(const cluster::Cluster& cluster, const plan::Compression& compression,
+                       core::StopToken stop)
     : size_(cluster.size()), routes_(size_ * size_) {
   for (std::size_t a = 0; a < size_; ++a) {
     stop.check();
@@ -40,9 +41,9 @@ Routes::Routes(const cluster::Cluster& cluster, const plan::Compression& compres
   }
 }
 
-Junction junction(const Routes& routes, const Devices& front, const Devices& behind,
-                  std::int64_t micro_batch) {
-  Junction out;
+JunctionCosts junction(const RouteTable& routes, const Devices& front, const Devices& behind,
+                       std::int64_t micro_batch) {
+  JunctionCosts out;
   const auto start = [&](std::size_t replica, const Devices& devices) {  // start of its share, in samples
     return micro_batch * static_cast<std::int64_t>(replica) / static_cast<std::int64_t>(devices.size());
   };
@@ -58,7 +59,7 @@ Junction junction(const Routes& routes, const Devices& front, const Devices& beh
   return out;
 }
 
-std::vector<PhaseTimes> transfers(const Layers& layers, const Junction& junction) {
+std::vector<PhaseTimes> transfers(const PlanningLayers& layers, const JunctionCosts& junction) {
   std::vector<PhaseTimes> out(static_cast<std::size_t>(layers.size()) + 1);
   for (int cut = 1; cut < layers.size(); ++cut)
     if (const Bytes bytes = layers.crossing(cut); bytes.value() > 0)
@@ -66,7 +67,7 @@ std::vector<PhaseTimes> transfers(const Layers& layers, const Junction& junction
   return out;
 }
 
-const std::vector<PhaseTimes>& TransferTables::of(const Junction& junction) {
+const std::vector<PhaseTimes>& TransferTables::of(const JunctionCosts& junction) {
   const auto& [there, back] = junction;
   const auto [known, is_new] =
       tables_.try_emplace({there.latency, there.per_byte, back.latency, back.per_byte});
@@ -74,7 +75,7 @@ const std::vector<PhaseTimes>& TransferTables::of(const Junction& junction) {
   return known->second;
 }
 
-LeastWork least_work(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch,
+LeastWork least_work(const cost::Problem& problem, const PlanningLayers& layers, std::int64_t micro_batch,
                      const std::vector<int>& replicas) {
   std::vector<std::pair<int, PassSums>> ways;  // {replicas, times}
   for (const cluster::DeviceType& type : problem.cluster.types())
@@ -93,17 +94,17 @@ LeastWork least_work(const cost::Problem& problem, const Layers& layers, std::in
   return out;
 }
 
-SlicePrices::SlicePrices(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch,
+SlicePrices::SlicePrices(const cost::Problem& problem, const PlanningLayers& layers, std::int64_t micro_batch,
                          double memory)
     : problem_(problem), layers_(layers), micro_batch_(micro_batch), memory_(memory) {}
 
 int SlicePrices::of(const Devices& devices) {
   const cost::AllReduce reduce = cost::all_reduce(problem_.cluster, devices);
-  Face face{devices.size(),
-            types_of(problem_.cluster, devices),
-            least_memory(problem_.cluster, devices, memory_),
-            {}};
-  for (const cost::Affine& algorithm : reduce.algorithms)
+  SetProperties face{devices.size(),
+                     types_of(problem_.cluster, devices),
+                     least_memory(problem_.cluster, devices, memory_),
+                     {}};
+  for (const cost::AffineTime& algorithm : reduce.algorithms)
     face.all_reduce.emplace_back(algorithm.latency, algorithm.per_byte);
   if (reduce.measured.times != nullptr) face.all_reduce.emplace_back(-1, -1);  // unlike any closed form
   const auto [known, is_new] = classes_.try_emplace(face, size());
@@ -111,7 +112,7 @@ int SlicePrices::of(const Devices& devices) {
   return known->second;
 }
 
-SliceCosts SlicePrices::price(const Face& face, const cost::AllReduce& reduce) {
+SliceCosts SlicePrices::price(const SetProperties& face, const cost::AllReduce& reduce) {
   const std::int64_t samples = cost::samples_per_device(micro_batch_, static_cast<std::int64_t>(face.count));
   const int most = static_cast<int>(problem_.training.mini_batch / micro_batch_);
   const core::Bytes bucket = score::bucket_of_weights(problem_.training);

@@ -26,37 +26,37 @@ struct SliceCosts {
 };
 
 /// Routes between all devices, looked up once; for bytes before compression. Throws like `stop`.
-class Routes {
+class RouteTable {
  public:
-  Routes(const cluster::Cluster& cluster, const plan::Compression& compression, core::StopToken stop);
-  const cost::Affine& operator()(core::DeviceId from, core::DeviceId to) const {
+  RouteTable(const cluster::Cluster& cluster, const plan::Compression& compression, core::StopToken stop);
+  const cost::AffineTime& operator()(core::DeviceId from, core::DeviceId to) const {
     return routes_[from.index() * size_ + to.index()];
   }
 
  private:
   std::size_t size_;
-  std::vector<cost::Affine> routes_;
+  std::vector<cost::AffineTime> routes_;
 };
 
 /// A micro-batch one way and its gradient the other: per byte of a sample, as slow as the slowest message.
-struct Junction {
-  cost::Affine there, back;
+struct JunctionCosts {
+  cost::AffineTime there, back;
 };
-Junction junction(const Routes& routes, const std::vector<core::DeviceId>& front,
-                  const std::vector<core::DeviceId>& behind, std::int64_t micro_batch);
+JunctionCosts junction(const RouteTable& routes, const std::vector<core::DeviceId>& front,
+                       const std::vector<core::DeviceId>& behind, std::int64_t micro_batch);
 
 /// [cut] transfer times of a micro-batch; empty if no tensor crosses.
-std::vector<PhaseTimes> transfers(const Layers& layers, const Junction& junction);
+std::vector<PhaseTimes> transfers(const PlanningLayers& layers, const JunctionCosts& junction);
 
 /// Equal junctions share one table, because there are thousands of pairs of sets.
 class TransferTables {
  public:
-  explicit TransferTables(const Layers& layers) : layers_(layers) {}
+  explicit TransferTables(const PlanningLayers& layers) : layers_(layers) {}
   /// Like `transfers`; the reference stays valid.
-  const std::vector<PhaseTimes>& of(const Junction& junction);
+  const std::vector<PhaseTimes>& of(const JunctionCosts& junction);
 
  private:
-  const Layers& layers_;
+  const PlanningLayers& layers_;
   std::map<std::array<double, 4>, std::vector<PhaseTimes>> tables_;
 };
 
@@ -64,14 +64,15 @@ class TransferTables {
 struct LeastWork {
   std::vector<double> forward, both;
 };
-LeastWork least_work(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch,
+LeastWork least_work(const cost::Problem& problem, const PlanningLayers& layers, std::int64_t micro_batch,
                      const std::vector<int>& replicas);
 
 /// Costs of device sets; sets of equal cost share one table.
 class SlicePrices {
  public:
   /// `memory`: factor on the devices' memory. All references must outlive it.
-  SlicePrices(const cost::Problem& problem, const Layers& layers, std::int64_t micro_batch, double memory);
+  SlicePrices(const cost::Problem& problem, const PlanningLayers& layers, std::int64_t micro_batch,
+              double memory);
   /// Class of a set of devices, at most one per sample; classes are numbered from 0 in order of appearance.
   /// References to their costs stay valid.
   int of(const std::vector<core::DeviceId>& devices);
@@ -80,21 +81,21 @@ class SlicePrices {
 
  private:
   /// Properties that determine the costs of a set.
-  struct Face {
+  struct SetProperties {
     std::size_t count;
     std::vector<std::size_t> types;
     core::Bytes memory;
     std::vector<std::pair<double, double>> all_reduce;
-    friend auto operator<=>(const Face&, const Face&) = default;
+    friend auto operator<=>(const SetProperties&, const SetProperties&) = default;
   };
-  SliceCosts price(const Face& face, const cost::AllReduce& reduce);
+  SliceCosts price(const SetProperties& face, const cost::AllReduce& reduce);
   const PassSums& passes(std::size_t type, std::int64_t samples);
 
   const cost::Problem& problem_;
-  const Layers& layers_;
+  const PlanningLayers& layers_;
   std::int64_t micro_batch_;
   double memory_;
-  std::map<Face, int> classes_;
+  std::map<SetProperties, int> classes_;
   std::deque<SliceCosts> costs_;
   std::map<std::pair<std::size_t, std::int64_t>, PassSums> passes_;
 };

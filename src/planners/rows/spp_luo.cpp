@@ -32,12 +32,12 @@ class OrderedDevices {
     return {order_.begin() + first, order_.begin() + first + count};
   }
   /// Junction between `count` devices from `first` on and the `next` behind them.
-  Junction between(int first, int count, int next, std::int64_t micro_batch) const {
+  JunctionCosts between(int first, int count, int next, std::int64_t micro_batch) const {
     return junction(routes_, slice(first, count), slice(first + count, next), micro_batch);
   }
 
  private:
-  Routes routes_;
+  RouteTable routes_;
   std::vector<DeviceId> order_;
 };
 
@@ -73,7 +73,7 @@ std::vector<double> slower_ways(const std::vector<PhaseTimes>& transfers) {
   return out;
 }
 
-void add_junctions(MappingCosts& costs, const OrderedDevices& devices, const Layers& layers,
+void add_junctions(MappingCosts& costs, const OrderedDevices& devices, const PlanningLayers& layers,
                    std::int64_t micro_batch, core::StopToken stop) {
   const std::size_t counts = costs.replicas.size();
   costs.transfer.resize(static_cast<std::size_t>(costs.devices) * counts * counts);
@@ -97,9 +97,10 @@ class SppLuo {
         replicas_(replica_counts(options, static_cast<int>(problem.cluster.size()))) {}
 
   /// Returns the plan with the shortest iteration over all stage counts.
-  std::optional<RowPlan> at_size(const Layers& layers, const RowTrial& trial, std::uint64_t& states) const {
+  std::optional<RowPlan> at_size(const PlanningLayers& layers, const RowTrial& trial,
+                                 std::uint64_t& states) const {
     const MappingCosts costs = price(layers, trial);
-    const Mapping mapping(costs, most_stages(costs), trial.give_up / costs.micro_batches, stop_);
+    const MappingTable mapping(costs, most_stages(costs), trial.give_up / costs.micro_batches, stop_);
     states += mapping.states();
     std::optional<RowPlan> best;
     for (int count : by_bottleneck(mapping)) {
@@ -121,7 +122,7 @@ class SppLuo {
   }
 
  private:
-  MappingCosts price(const Layers& layers, const RowTrial& trial) const {
+  MappingCosts price(const PlanningLayers& layers, const RowTrial& trial) const {
     MappingCosts costs;
     costs.layers = layers.size();
     costs.devices = devices_.size();
@@ -144,7 +145,7 @@ class SppLuo {
     return static_cast<int>(std::clamp<std::size_t>(kMostCells / cells, 1, kMostStages));
   }
 
-  static std::vector<int> by_bottleneck(const Mapping& mapping) {
+  static std::vector<int> by_bottleneck(const MappingTable& mapping) {
     std::vector<int> counts;
     for (int x = 1; x <= mapping.most_stages(); ++x)
       if (mapping.bottleneck(x) < std::numeric_limits<double>::infinity()) counts.push_back(x);
@@ -170,7 +171,7 @@ class SppLuo {
 
   /// Schedules the stages. They hold what their order holds without limits, if memory allows. Returns nothing
   /// if no order is fast enough.
-  std::optional<RowPlan> scheduled(const Layers& layers, const MappingCosts& costs,
+  std::optional<RowPlan> scheduled(const PlanningLayers& layers, const MappingCosts& costs,
                                    const std::vector<MappedStage>& stages, std::int64_t micro_batch,
                                    core::Seconds to_beat) const {
     std::vector<RowStage> placed;
@@ -209,7 +210,7 @@ SearchResult spp_luo(const cost::Problem& problem, const SearchOptions& options,
   const SppLuo planner(problem, options, stop);
   return search_row(
       problem, options, "spp_luo", kMostSppLayers,
-      [&](const Layers& layers, const RowTrial& trial, std::uint64_t& states) {
+      [&](const PlanningLayers& layers, const RowTrial& trial, std::uint64_t& states) {
         return planner.at_size(layers, trial, states);
       },
       stop);

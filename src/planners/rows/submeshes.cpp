@@ -11,9 +11,9 @@ constexpr std::size_t kComparisonsBetweenChecks = 1 << 16;  // comparisons
 
 /// Cheapest configuration of a run on a submesh; with memory counted, by the minimum number of following
 /// stages.
-class Cheapest {
+class CheapestConfig {
  public:
-  explicit Cheapest(const SubmeshCosts& costs) : costs_(costs) {}
+  explicit CheapestConfig(const SubmeshCosts& costs) : costs_(costs) {}
   /// Index of the cheapest configuration that allows `following` stages behind it, or -1.
   int operator()(int begin, int last, std::size_t submesh, int following) const {
     int best = -1;
@@ -125,7 +125,7 @@ class SubmeshSearch {
       if (cost > limit_) continue;
       for (int d = size; d <= costs_.devices; ++d) {
         const double sum = cost + at(before, end, d - size).sum;
-        Cell& cell = at(s, l, d);
+        TableCell& cell = at(s, l, d);
         if (sum < cell.sum) cell = {sum, {l, end, submesh, config, cost}};
       }
     }
@@ -145,21 +145,21 @@ class SubmeshSearch {
     return plan;
   }
 
-  struct Cell {
+  struct TableCell {
     double sum = kImpossible;
     SubmeshStage first{};
   };
-  Cell& at(int s, int l, int d) {
+  TableCell& at(int s, int l, int d) {
     return cells_[static_cast<std::size_t>((s * (costs_.layers + 1) + l) * (costs_.devices + 1) + d)];
   }
 
   const SubmeshCosts& costs_;
   core::StopToken stop_;
-  Cheapest cheapest_;
+  CheapestConfig cheapest_;
   std::vector<double> limits_;  ///< distinct stage costs, ascending
   double limit_ = 0;
-  int deep_ = 0;             ///< number of stages counted; 0: not counted
-  std::vector<Cell> cells_;  ///< [stages][first layer][devices] rest of the row
+  int deep_ = 0;                  ///< number of stages counted; 0: not counted
+  std::vector<TableCell> cells_;  ///< [stages][first layer][devices] rest of the row
   std::optional<SubmeshPlan> best_;
   std::uint64_t states_ = 0;
 };

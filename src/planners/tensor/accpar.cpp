@@ -72,8 +72,8 @@ class TypeSearch {
   }
 
   /// Best plan of a shape; `solved` counts dynamic programmes.
-  Candidate candidate(const plan::Stage& shape, std::uint64_t& solved) const {
-    Candidate out;
+  PlanCandidate candidate(const plan::Stage& shape, std::uint64_t& solved) const {
+    PlanCandidate out;
     try {
       stop_.check();
       plan::Stage stage = shape.tensor_parallel == 1 ? shape : divided(shape, solved);
@@ -167,7 +167,7 @@ SearchResult accpar(const cost::Problem& problem, const SearchOptions& asked, co
   const TypeSearch search(problem, options, stop);
   const auto shapes = search.shapes();
   if (shapes.empty()) throw core::Infeasible("no group of devices has a sample for each of its replicas");
-  std::vector<Candidate> found(shapes.size());
+  std::vector<PlanCandidate> found(shapes.size());
   std::vector<std::uint64_t> solved(shapes.size());
   core::parallel_for(shapes.size(),
                      [&](std::size_t i) { found[i] = search.candidate(shapes[i], solved[i]); });

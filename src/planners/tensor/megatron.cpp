@@ -49,19 +49,19 @@ constexpr const char* kMaxContextParallel = "max_context_parallel";
 constexpr const char* kMaxExpertParallel = "max_expert_parallel";
 
 /// Division of a rank's work among its devices.
-struct Degrees {
+struct RankDegrees {
   int tensor, context, replicas, expert;
   bool whole_experts = false;
 };
 
 /// Degrees that leave equally many devices for each rank; expert groups consist of replicas or context
 /// groups, or of their devices, each with whole experts.
-std::vector<Degrees> all_degrees(const cost::Problem& problem, const SearchOptions& options,
-                                 const OwnValues& own) {
+std::vector<RankDegrees> all_degrees(const cost::Problem& problem, const SearchOptions& options,
+                                     const OwnValues& own) {
   const auto contexts = context_sizes(problem, options, own.number(kMaxContextParallel));
   const auto experts = expert_sizes(problem, options, own.number(kMaxExpertParallel));
   const auto devices = static_cast<std::int64_t>(problem.cluster.size());
-  std::vector<Degrees> out;
+  std::vector<RankDegrees> out;
   for (int t : group_sizes(problem, options))
     for (int c : contexts)
       for (int replicas : rank_sizes(problem, options))
@@ -116,7 +116,7 @@ SearchResult megatron(const cost::Problem& problem, const SearchOptions& asked, 
   const SearchOptions options = limited(asked, own);
   refuse_size_per_stage(options, "megatron");
   refuse_k(options, "megatron");
-  const Units units =
+  const UnitGraph units =
       own.word("units") == "layers" ? layer_units(problem.graph) : planning_units(problem.graph);
   const std::size_t size = units.operators.size(), devices = problem.cluster.size();
   std::vector<EvenRow> rows;

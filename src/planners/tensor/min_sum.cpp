@@ -21,7 +21,7 @@ std::size_t at(int v) {
 /// Elimination order, on a graph that shrinks.
 class MinSum::Order {
  public:
-  struct Entry {
+  struct EliminationEntry {
     int variable;
     bool held;
     std::vector<int> scope;
@@ -36,12 +36,13 @@ class MinSum::Order {
     for (std::size_t v = 0; v < near_.size(); ++v) enter(static_cast<int>(v));
   }
 
-  std::vector<Entry> find() {
-    std::vector<Entry> out;
+  std::vector<EliminationEntry> find() {
+    std::vector<EliminationEntry> out;
     while (!waiting_.empty()) {
       const auto [cells, v] = *waiting_.begin();
       const int held = cells > most_cells_ ? most_joined() : -1;
-      out.push_back(held < 0 ? Entry{v, false, take_out(v, true)} : Entry{held, true, {}});
+      out.push_back(held < 0 ? EliminationEntry{v, false, take_out(v, true)}
+                             : EliminationEntry{held, true, {}});
       if (held >= 0) take_out(held, false);
     }
     return out;
@@ -85,17 +86,17 @@ class MinSum::Order {
   std::set<std::pair<double, int>> waiting_;  ///< {cells, variable}
 };
 
-MinSum::MinSum(std::vector<Variable> variables, std::vector<Pair> pairs, std::size_t most_cells)
+MinSum::MinSum(std::vector<LabelVariable> variables, std::vector<Pair> pairs, std::size_t most_cells)
     : variables_(std::move(variables)), pairs_(std::move(pairs)), held_(variables_.size()) {
   const auto order = Order(*this, most_cells).find();
   std::vector<std::size_t> when(variables_.size());
-  for (const Order::Entry& entry : order) {
+  for (const Order::EliminationEntry& entry : order) {
     when[at(entry.variable)] = static_cast<std::size_t>(&entry - order.data());
     held_[at(entry.variable)] = entry.held;
     exact_ = exact_ && !entry.held;
   }
-  for (const Order::Entry& entry : order) {
-    Step& step = steps_.emplace_back();
+  for (const Order::EliminationEntry& entry : order) {
+    EliminationStep& step = steps_.emplace_back();
     step.variable = entry.variable;
     for (const int v : entry.scope)
       if (!held_[at(v)]) step.scope.push_back(v);
@@ -103,7 +104,7 @@ MinSum::MinSum(std::vector<Variable> variables, std::vector<Pair> pairs, std::si
     read(step, at(step.variable), {step.variable});
   }
   // A table is read by the step of its first variable; fixed variables are left out.
-  const auto reader = [&](const std::vector<int>& scope) -> Step& {
+  const auto reader = [&](const std::vector<int>& scope) -> EliminationStep& {
     std::size_t first = steps_.size();
     for (const int v : scope)
       if (!held_[at(v)]) first = std::min(first, when[at(v)]);
@@ -118,8 +119,8 @@ MinSum::MinSum(std::vector<Variable> variables, std::vector<Pair> pairs, std::si
       read(reader(steps_[s].scope), variables_.size() + pairs_.size() + s, steps_[s].scope);
 }
 
-void MinSum::read(Step& step, std::size_t table, const std::vector<int>& scope) const {
-  Source source{table, 0, std::vector<std::size_t>(step.scope.size() + 1)};
+void MinSum::read(EliminationStep& step, std::size_t table, const std::vector<int>& scope) const {
+  TableSource source{table, 0, std::vector<std::size_t>(step.scope.size() + 1)};
   std::size_t stride = 1;
   for (std::size_t i = scope.size(); i-- > 0; stride *= labels(scope[i])) {
     const int v = scope[i];
@@ -134,15 +135,15 @@ void MinSum::read(Step& step, std::size_t table, const std::vector<int>& scope) 
   step.sources.push_back(std::move(source));
 }
 
-void MinSum::fill(const Step& step, std::span<const Table* const> tables, Table& left, std::vector<int>& best,
-                  core::StopToken stop) const {
+void MinSum::fill(const EliminationStep& step, std::span<const Table* const> tables, Table& left,
+                  std::vector<int>& best, core::StopToken stop) const {
   const bool held = held_[at(step.variable)];
   const int first = held ? variables_[at(step.variable)].fallback : 0;
   const int end = held ? first + 1 : static_cast<int>(labels(step.variable));
   left.assign(step.cells, std::numeric_limits<double>::infinity());
   best.assign(step.cells, first);
   std::vector<std::size_t> chosen(step.scope.size()), base;
-  for (const Source& source : step.sources) base.push_back(source.offset);
+  for (const TableSource& source : step.sources) base.push_back(source.offset);
   for (std::size_t cell = 0; cell < step.cells; ++cell) {
     if (cell % kSumsBetweenChecks == 0) stop.check();
     for (int label = first; label < end; ++label) {
@@ -160,8 +161,8 @@ void MinSum::fill(const Step& step, std::span<const Table* const> tables, Table&
   }
 }
 
-MinSum::Solution MinSum::solve(std::span<const Table> single, std::span<const Table> paired,
-                               core::StopToken stop) const {
+MinSum::LabelSolution MinSum::solve(std::span<const Table> single, std::span<const Table> paired,
+                                    core::StopToken stop) const {
   core::require(single.size() == variables_.size() && paired.size() == pairs_.size(), "a table each");
   std::vector<Table> left(steps_.size());
   std::vector<std::vector<int>> best(steps_.size());
@@ -169,7 +170,7 @@ MinSum::Solution MinSum::solve(std::span<const Table> single, std::span<const Ta
   for (const Table& table : single) tables.push_back(&table);
   for (const Table& table : paired) tables.push_back(&table);
   for (const Table& table : left) tables.push_back(&table);
-  Solution out{0, std::vector<int>(variables_.size())};
+  LabelSolution out{0, std::vector<int>(variables_.size())};
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     fill(steps_[s], tables, left[s], best[s], stop);
     if (steps_[s].scope.empty()) out.cost += left[s].front();

@@ -17,39 +17,39 @@ namespace penstock::planners {
 /// any costs.
 class MinSum {
  public:
-  struct Variable {
+  struct LabelVariable {
     int labels = 1;
     int fallback = -1;  ///< -1: must not be fixed
   };
   using Pair = std::pair<int, int>;  ///< two different variables
   using Table = std::vector<double>;
 
-  MinSum(std::vector<Variable> variables, std::vector<Pair> pairs,
+  MinSum(std::vector<LabelVariable> variables, std::vector<Pair> pairs,
          std::size_t most_cells = std::size_t{1} << 14);
 
   std::size_t size() const { return variables_.size(); }
   bool exact() const { return exact_; }
 
-  struct Solution {
+  struct LabelSolution {
     double cost = 0;          ///< infinite if every choice is forbidden
     std::vector<int> labels;  ///< [variable]
   };
   /// `single[v][label]`, `paired[p][label of first * labels of second + label of second]`; infinity forbids.
   /// Ties: the first label. Throws like `stop`.
-  Solution solve(std::span<const Table> single, std::span<const Table> paired,
-                 core::StopToken stop = {}) const;
+  LabelSolution solve(std::span<const Table> single, std::span<const Table> paired,
+                      core::StopToken stop = {}) const;
 
  private:
   /// A table that a step reads, at `offset` + sum of stride * label.
-  struct Source {
+  struct TableSource {
     std::size_t table;                 ///< singles, then pairs, then results of steps
     std::size_t offset = 0;            ///< offset of fixed variables
     std::vector<std::size_t> strides;  ///< strides of the step's scope, then of its variable
   };
-  struct Step {
+  struct EliminationStep {
     int variable = 0;
     std::vector<int> scope;  ///< variables of later steps on which the best label depends
-    std::vector<Source> sources;
+    std::vector<TableSource> sources;
     std::size_t cells = 1;
   };
   class Order;
@@ -57,14 +57,14 @@ class MinSum {
   std::size_t labels(int v) const {
     return static_cast<std::size_t>(variables_[static_cast<std::size_t>(v)].labels);
   }
-  void read(Step& step, std::size_t table, const std::vector<int>& scope) const;
-  void fill(const Step& step, std::span<const Table* const> tables, Table& left, std::vector<int>& best,
-            core::StopToken stop) const;
+  void read(EliminationStep& step, std::size_t table, const std::vector<int>& scope) const;
+  void fill(const EliminationStep& step, std::span<const Table* const> tables, Table& left,
+            std::vector<int>& best, core::StopToken stop) const;
 
-  std::vector<Variable> variables_;
+  std::vector<LabelVariable> variables_;
   std::vector<Pair> pairs_;
   std::vector<bool> held_;
-  std::vector<Step> steps_;
+  std::vector<EliminationStep> steps_;
   bool exact_ = true;
 };
 

@@ -34,7 +34,7 @@ std::vector<OpId> readers(const graph::OpGraph& graph, OpId op) {
 /// them. Operators that share parameters are pairs without a producer.
 MinSum structure(const graph::OpGraph& graph, std::vector<MinSum::Pair>& pairs,
                  std::vector<OpId>& producers) {
-  std::vector<MinSum::Variable> variables(graph.size(), {kPartitions, -1});
+  std::vector<MinSum::LabelVariable> variables(graph.size(), {kPartitions, -1});
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const auto to = readers(graph, OpId(v));
     int from = static_cast<int>(v);
@@ -60,7 +60,7 @@ double lone_stage_seconds(const cost::Problem& problem, const plan::Stage& stage
   const double passes = cost::stage_time(problem, stage, samples).total().total().value();
   const std::int64_t micro_batches = problem.training.mini_batch / stage.micro_batch;
   double sum = passes * static_cast<double>(micro_batches);
-  for (const cost::Reduction& r : cost::reductions(problem, stage, stage.operators))
+  for (const cost::GradientReduction& r : cost::reductions(problem, stage, stage.operators))
     sum += cost::time(problem, r).value();
   std::set<std::pair<std::size_t, double>> seen;  // {device type, part}
   double longest = 0;
@@ -90,7 +90,7 @@ PartitionTypes::PartitionTypes(const cost::Problem& problem)
     : problem_(problem), sum_(structure(problem.graph, pairs_, producers_)) {}
 
 MinSum::Table PartitionTypes::pair_table(std::size_t pair, const TypeCosts& costs,
-                                         const TypeCosts::Clock& clock, double price) const {
+                                         const TypeCosts::GroupClock& clock, double price) const {
   const graph::OpGraph& graph = problem_.graph;
   const int a = pairs_[pair].first, b = pairs_[pair].second;
   const bool from_op = a < static_cast<int>(graph.size()), to_op = b < static_cast<int>(graph.size());
@@ -117,9 +117,9 @@ MinSum::Table PartitionTypes::pair_table(std::size_t pair, const TypeCosts& cost
   return out;
 }
 
-PartitionTypes::Tables PartitionTypes::tables(const TypeCosts& costs, const TypeCosts::Clock& clock,
-                                              double price) const {
-  Tables out;
+PartitionTypes::LabelTables PartitionTypes::tables(const TypeCosts& costs, const TypeCosts::GroupClock& clock,
+                                                   double price) const {
+  LabelTables out;
   for (std::size_t v = 0; v < problem_.graph.size(); ++v) {
     auto& table = out.single.emplace_back();
     for (int t = 0; t < kPartitions; ++t)
@@ -132,18 +132,18 @@ PartitionTypes::Tables PartitionTypes::tables(const TypeCosts& costs, const Type
   return out;
 }
 
-PartitionTypes::Choice PartitionTypes::solve(const Tables& tables, const TypeCosts& costs,
-                                             const std::vector<MinSum::Table>& weights,
-                                             core::StopToken stop) const {
-  Choice best;
-  for (const cost::Affine& replicas : costs.among_replicas())
-    for (const cost::Affine& all : costs.among_all()) {
+PartitionTypes::LabelChoice PartitionTypes::solve(const LabelTables& tables, const TypeCosts& costs,
+                                                  const std::vector<MinSum::Table>& weights,
+                                                  core::StopToken stop) const {
+  LabelChoice best;
+  for (const cost::AffineTime& replicas : costs.among_replicas())
+    for (const cost::AffineTime& all : costs.among_all()) {
       stop.check();
       auto single = tables.single;
       for (std::size_t v = 0; v < weights.size(); ++v)
         for (int t = 0; t < kPartitions; ++t) {
           const double bytes = weights[v][static_cast<std::size_t>(t)];
-          const cost::Affine& way = type(t) == plan::Partition::batch ? all : replicas;
+          const cost::AffineTime& way = type(t) == plan::Partition::batch ? all : replicas;
           if (bytes > 0) single[v][static_cast<std::size_t>(t)] += way.per_byte * bytes;
         }
       auto found = sum_.solve(single, tables.paired, stop);
@@ -170,8 +170,8 @@ PartitionTypes::TypeChoice PartitionTypes::best(const plan::Stage& stage, double
   for (std::size_t v = 0; v < weights.size(); ++v)
     for (int t = 0; t < kPartitions; ++t) weights[v].push_back(costs.weights(OpId(v), type(t)));
   TypeChoice out;
-  for (const TypeCosts::Clock& clock : costs.clocks()) {
-    const Choice choice = solve(tables(costs, clock, price), costs, weights, stop);
+  for (const TypeCosts::GroupClock& clock : costs.clocks()) {
+    const LabelChoice choice = solve(tables(costs, clock, price), costs, weights, stop);
     plan::Stage here = typed(stage, choice.labels);
     const double seconds = lone_stage_seconds(problem_, here);
     if (out.solved == 0 || seconds < out.seconds) out.stage = std::move(here), out.seconds = seconds;

@@ -40,19 +40,19 @@ class PartitionTypes {
   bool exact() const { return sum_.exact(); }
 
  private:
-  struct Tables {
+  struct LabelTables {
     std::vector<MinSum::Table> single, paired;
   };
-  struct Choice {
+  struct LabelChoice {
     double seconds = std::numeric_limits<double>::infinity();
     std::vector<int> labels;
   };
-  Tables tables(const TypeCosts& costs, const TypeCosts::Clock& clock, double price) const;
-  MinSum::Table pair_table(std::size_t pair, const TypeCosts& costs, const TypeCosts::Clock& clock,
+  LabelTables tables(const TypeCosts& costs, const TypeCosts::GroupClock& clock, double price) const;
+  MinSum::Table pair_table(std::size_t pair, const TypeCosts& costs, const TypeCosts::GroupClock& clock,
                            double price) const;
   MinSum::Table tie_table(std::size_t pair) const;  ///< forbids different shards or sums of one parameter
-  Choice solve(const Tables& tables, const TypeCosts& costs, const std::vector<MinSum::Table>& weights,
-               core::StopToken stop) const;
+  LabelChoice solve(const LabelTables& tables, const TypeCosts& costs,
+                    const std::vector<MinSum::Table>& weights, core::StopToken stop) const;
   plan::Stage typed(plan::Stage stage, const std::vector<int>& labels) const;
 
   const cost::Problem& problem_;

@@ -10,7 +10,7 @@ using core::DeviceId;
 using core::OpId;
 using graph::OpKind;
 using graph::Vertex;
-using Kind = layout::GroupCollective::Kind;
+using TransferKind = layout::GroupCollective::TransferKind;
 
 Vertex vertex(OpId id) {
   return static_cast<Vertex>(id.index());
@@ -77,8 +77,8 @@ void ShardedOperators::find_groups() {
   }
 }
 
-std::vector<ShardedOperators::Way> ShardedOperators::ways(OpId id) const {
-  std::vector<Way> out;
+std::vector<ShardedOperators::OperatorDivision> ShardedOperators::ways(OpId id) const {
+  std::vector<OperatorDivision> out;
   for (const plan::Partition how : possible(problem_.graph.op(id))) {
     plan::Stage stage = stage_of({id}, degree_);
     stage.partition[id] = how;
@@ -140,10 +140,10 @@ ShardedTimes::ShardedTimes(const ShardedOperators& operators, std::int64_t sampl
   for (std::size_t v = 0; v < operators.ways_.size(); ++v) excess_.push_back(most_excess(OpId(v)));
 }
 
-ShardedTimes::Passes ShardedTimes::compute(OpId id, plan::Partition how) const {
+ShardedTimes::OperatorPasses ShardedTimes::compute(OpId id, plan::Partition how) const {
   const cost::Problem& problem = operators_.problem_;
   const cost::OpShard part = cost::op_shard(problem.graph.op(id), how, 1.0 / operators_.degree_);
-  Passes out;
+  OperatorPasses out;
   for (const std::size_t type : operators_.types_) {
     const auto time = cost::operator_time(problem, id, problem.cluster.types()[type], samples_, part);
     out.forward = std::max(out.forward, time.forward.value());
@@ -156,7 +156,7 @@ ShardedTimes::Passes ShardedTimes::compute(OpId id, plan::Partition how) const {
 double ShardedTimes::seconds(const layout::GroupCollective& collective) const {
   double slowest = 0;
   for (const auto& group :
-       collective.kind == Kind::all_reduce ? operators_.all_reduce_ : operators_.all_gather_)
+       collective.kind == TransferKind::all_reduce ? operators_.all_reduce_ : operators_.all_gather_)
     slowest = std::max(slowest, group.time(collective.bytes * samples_).value());
   for (const std::size_t type : operators_.types_)  // a collective is launched, too
     slowest = std::max(slowest, operators_.problem_.cluster.types()[type].host().one_kernel().value());
@@ -164,11 +164,11 @@ double ShardedTimes::seconds(const layout::GroupCollective& collective) const {
 }
 
 double ShardedTimes::all_gather_time(OpId made) const {
-  return seconds({Kind::all_gather, made, operators_.problem_.graph.op(made).output_bytes});
+  return seconds({TransferKind::all_gather, made, operators_.problem_.graph.op(made).output_bytes});
 }
 
 double ShardedTimes::summed(OpId made) const {
-  return seconds({Kind::all_reduce, made, operators_.problem_.graph.op(made).output_bytes});
+  return seconds({TransferKind::all_reduce, made, operators_.problem_.graph.op(made).output_bytes});
 }
 
 double ShardedTimes::most_excess(OpId id) const {
@@ -182,8 +182,8 @@ double ShardedTimes::most_excess(OpId id) const {
   return most;
 }
 
-ShardedTimes::Passes ShardedTimes::of(std::span<const OpId> operators) const {
-  Passes out;
+ShardedTimes::OperatorPasses ShardedTimes::of(std::span<const OpId> operators) const {
+  OperatorPasses out;
   for (const OpId id : operators) {
     out.forward += times_[id.index()].forward;
     out.total += times_[id.index()].total;

@@ -23,12 +23,12 @@ class ShardedOperators {
  private:
   friend class ShardedTimes;
   /// One operator divided in some way, with all collectives that it could need in any stage.
-  struct Way {
+  struct OperatorDivision {
     plan::Partition partition;
     layout::StageLayout alone;
   };
 
-  std::vector<Way> ways(core::OpId id) const;
+  std::vector<OperatorDivision> ways(core::OpId id) const;
   cost::OpShard part(core::OpId id) const;
   std::vector<core::OpId> readers(core::OpId made) const;
   std::vector<core::OpId> whole_readers(core::OpId made) const;  ///< readers that need the whole tensor
@@ -42,7 +42,7 @@ class ShardedOperators {
   std::vector<cost::AllReduce> all_reduce_, all_gather_;  ///< [group] equal ones once
   layout::StageLayout layout_;
   std::vector<cost::HeldCopy> copies_;
-  std::vector<std::vector<Way>> ways_;  ///< [operator]
+  std::vector<std::vector<OperatorDivision>> ways_;  ///< [operator]
 };
 
 /// Times of operators in seconds of a micro-batch, for a planner that charges operators and, at cuts,
@@ -62,20 +62,20 @@ class ShardedOperators {
 /// though a stage that recomputes gathers it again.
 class ShardedTimes {
  public:
-  struct Passes {
+  struct OperatorPasses {
     double forward = 0, total = 0;  ///< s
   };
 
   ShardedTimes(const ShardedOperators& operators, std::int64_t samples);
 
   /// Times of these operators, on the slowest device type and in the slowest group.
-  Passes of(std::span<const core::OpId> operators) const;
+  OperatorPasses of(std::span<const core::OpId> operators) const;
   /// Additional seconds of the stage of `made`, and of the stage of `reader`, if these differ.
   double output_time(core::OpId made, core::OpId reader) const;
   double input_time(core::OpId made, core::OpId reader) const;
 
  private:
-  Passes compute(core::OpId id, plan::Partition how) const;
+  OperatorPasses compute(core::OpId id, plan::Partition how) const;
   double seconds(const layout::GroupCollective& collective) const;
   double all_gather_time(core::OpId made) const;
   double summed(core::OpId made) const;
@@ -84,8 +84,8 @@ class ShardedTimes {
 
   const ShardedOperators& operators_;
   std::int64_t samples_;
-  std::vector<Passes> times_;   ///< [operator]
-  std::vector<double> excess_;  ///< [operator] maximum additional time of another division
+  std::vector<OperatorPasses> times_;  ///< [operator]
+  std::vector<double> excess_;         ///< [operator] maximum additional time of another division
 };
 
 }  // namespace penstock::planners

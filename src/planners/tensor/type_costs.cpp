@@ -24,9 +24,10 @@ std::vector<std::size_t> types_of(const cost::Problem& problem, std::span<const 
 
 /// Sum of the times of a collective of each kind, of a size that bandwidth determines.
 double pace(const cost::GroupTimes& times) {
-  using Kind = GroupCollective::Kind;
+  using TransferKind = GroupCollective::TransferKind;
   double sum = 0;
-  for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::all_to_all})
+  for (const TransferKind kind :
+       {TransferKind::all_reduce, TransferKind::all_gather, TransferKind::all_to_all})
     sum += times.time({kind, OpId(0), Bytes(1 << 20)}, 1).value();
   return sum;
 }
@@ -35,8 +36,8 @@ double pace(const cost::GroupTimes& times) {
 TypeCosts::Ways ways(const cost::AllReduce& reduce, double sent) {
   TypeCosts::Ways out;
   const auto& all = reduce.algorithms;
-  for (const cost::Affine& a : all) {
-    const bool beaten = std::any_of(all.begin(), all.end(), [&](const cost::Affine& b) {
+  for (const cost::AffineTime& a : all) {
+    const bool beaten = std::any_of(all.begin(), all.end(), [&](const cost::AffineTime& b) {
       const bool first = &b < &a && b.latency == a.latency && b.per_byte == a.per_byte;
       const bool better = b.latency < a.latency || b.per_byte < a.per_byte;
       return first || (better && b.latency <= a.latency && b.per_byte <= a.per_byte);
@@ -113,7 +114,7 @@ cost::StageLoad TypeCosts::load(OpId op, plan::Partition how, std::optional<std:
   return out;
 }
 
-double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
+double TypeCosts::own(const GroupClock& clock, OpId op, plan::Partition how) const {
   const auto group = plan::Mesh(stage_).replica(clock.replica);
   cost::OpTime compute;
   double update = 0;
@@ -134,12 +135,12 @@ double TypeCosts::own(const Clock& clock, OpId op, plan::Partition how) const {
   return static_cast<double>(micro_batches_) * (compute.total() + told).value() + update;
 }
 
-double TypeCosts::least_update(const Clock& clock) const {
+double TypeCosts::least_update(const GroupClock& clock) const {
   const auto& type = problem_.cluster.type(plan::Mesh(stage_).replica(clock.replica)[clock.members.front()]);
   return cost::update_time(problem_, Bytes(0), type).value();
 }
 
-double TypeCosts::conversion(const Clock& clock, OpId producer, layout::Placement from,
+double TypeCosts::conversion(const GroupClock& clock, OpId producer, layout::Placement from,
                              layout::Placement to) const {
   Seconds told;
   const auto collectives = layout::convert(problem_.graph, producer, from, to, producer);

@@ -19,7 +19,7 @@ class TypeCosts {
   TypeCosts(const cost::Problem& problem, const plan::Stage& stage);
 
   /// Devices of a group whose time counts; of several, the slowest at every operator.
-  struct Clock {
+  struct GroupClock {
     std::size_t replica;
     cost::GroupTimes times;
     std::vector<std::size_t> members;
@@ -30,17 +30,17 @@ class TypeCosts {
   };
   /// Among groups with equal device types, the one with the slowest links: one clock for each kind of device
   /// in it, and one for all.
-  const std::vector<Clock>& clocks() const { return clocks_; }
+  const std::vector<GroupClock>& clocks() const { return clocks_; }
 
   /// Compute, own collectives and update.
-  double own(const Clock& clock, core::OpId op, plan::Partition how) const;
+  double own(const GroupClock& clock, core::OpId op, plan::Partition how) const;
   /// Update time without any weights, which every device has; `own` is in addition to it.
-  double least_update(const Clock& clock) const;
-  double conversion(const Clock& clock, core::OpId producer, layout::Placement from,
+  double least_update(const GroupClock& clock) const;
+  double conversion(const GroupClock& clock, core::OpId producer, layout::Placement from,
                     layout::Placement to) const;
 
   /// Ways to reduce gradients: latency and time per byte of each.
-  using Ways = std::vector<cost::Affine>;
+  using Ways = std::vector<cost::AffineTime>;
   /// The last way is for no gradients: its cost per byte is infinite.
   const Ways& among_replicas() const { return among_replicas_; }
   const Ways& among_all() const { return among_all_; }  ///< for operators divided by samples
@@ -62,7 +62,7 @@ class TypeCosts {
   plan::Stage stage_;  ///< without operators
   std::int64_t micro_batches_;
   std::int64_t samples_;  ///< samples per group and micro-batch
-  std::vector<Clock> clocks_;
+  std::vector<GroupClock> clocks_;
   Ways among_replicas_, among_all_;
 };
 

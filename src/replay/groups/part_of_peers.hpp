@@ -7,9 +7,9 @@ namespace penstock::replay {
 
 /// Every `stride`-th member of a group, `count` from `first` on. All members of the group share at the same
 /// time, each within its own subset.
-class PartOfPeers : public Peers {
+class PartOfPeers : public GroupPeers {
  public:
-  PartOfPeers(Peers& all, std::size_t first, std::size_t stride, std::size_t count)
+  PartOfPeers(GroupPeers& all, std::size_t first, std::size_t stride, std::size_t count)
       : all_(all), first_(first), stride_(stride), count_(count) {}
   void share(const Shared& own, core::Seconds time,
              const std::function<void(const std::vector<Shared>&)>& use) override {
@@ -21,7 +21,7 @@ class PartOfPeers : public Peers {
   }
 
  private:
-  Peers& all_;
+  GroupPeers& all_;
   const std::size_t first_, stride_, count_;
 };
 

@@ -2,7 +2,7 @@
 
 namespace penstock::replay {
 
-class ProcessGroup::Member : public Peers {
+class ProcessGroup::Member : public GroupPeers {
  public:
   Member(ProcessGroup& group, std::size_t number) : group_(group), number_(number) {}
   void share(const Shared& own, core::Seconds time,
@@ -15,7 +15,7 @@ class ProcessGroup::Member : public Peers {
   const std::size_t number_;
 };
 
-ProcessGroup::ProcessGroup(Monitor& monitor, Members members, bool throttle, std::string name)
+ProcessGroup::ProcessGroup(Monitor& monitor, GroupMembers members, bool throttle, std::string name)
     : monitor_(monitor),
       members_(std::move(members)),
       throttle_(throttle),
@@ -29,11 +29,11 @@ void ProcessGroup::await(const std::function<bool()>& ready) {
   monitor_.wait_at_work(ready, [&] { return name_ + " waits for one of its devices"; });
 }
 
-ProcessGroup::Round& ProcessGroup::come(std::size_t member, std::uint64_t number, Peers::Shared what,
-                                        Blob bytes) {
-  Round* out = nullptr;
+ProcessGroup::CollectiveRound& ProcessGroup::come(std::size_t member, std::uint64_t number,
+                                                  GroupPeers::Shared what, Blob bytes) {
+  CollectiveRound* out = nullptr;
   monitor_.change([&] {
-    Round& round = rounds_[number];
+    CollectiveRound& round = rounds_[number];
     round.shared.resize(members_.all);
     round.shared.at(member) = std::move(what);
     if (!bytes.empty()) round.bytes.push_back(std::move(bytes));
@@ -43,16 +43,16 @@ ProcessGroup::Round& ProcessGroup::come(std::size_t member, std::uint64_t number
   return *out;
 }
 
-void ProcessGroup::arrive(std::size_t member, std::uint64_t round, Peers::Shared what, Blob bytes) {
+void ProcessGroup::arrive(std::size_t member, std::uint64_t round, GroupPeers::Shared what, Blob bytes) {
   come(member, round, std::move(what), std::move(bytes));
 }
 
 /// No member of this process enters the next round before all of them have left this one.
-void ProcessGroup::share(std::size_t member, const Peers::Shared& own, core::Seconds time,
-                         const std::function<void(const std::vector<Peers::Shared>&)>& use) {
+void ProcessGroup::share(std::size_t member, const GroupPeers::Shared& own, core::Seconds time,
+                         const std::function<void(const std::vector<GroupPeers::Shared>&)>& use) {
   const std::uint64_t number = shares_[member]++;
   if (members_.send) members_.send(member, number, own);
-  Round& round = come(member, number, own);
+  CollectiveRound& round = come(member, number, own);
   await([&] { return round.came == members_.all; });
   use(round.shared);
   const core::Seconds began = round.began;

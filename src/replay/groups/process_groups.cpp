@@ -9,7 +9,7 @@
 
 namespace penstock::replay {
 
-ProcessGroups::ProcessGroups(Monitor& monitor, const Groups& groups, const Processes* processes,
+ProcessGroups::ProcessGroups(Monitor& monitor, const PeerGroups& groups, const MpiProcesses* processes,
                              bool throttle, Send send)
     : groups_(groups), processes_(processes), send_(std::move(send)) {
   for (std::size_t g = 0; g < groups_.list.size(); ++g) {
@@ -20,22 +20,22 @@ ProcessGroups::ProcessGroups(Monitor& monitor, const Groups& groups, const Proce
   }
 }
 
-ProcessGroup::Members ProcessGroups::members(std::size_t group) const {
+ProcessGroup::GroupMembers ProcessGroups::members(std::size_t group) const {
   const auto& devices = groups_.list[group];
   const auto count = std::ranges::count_if(devices, [&](core::DeviceId d) { return here(d); });
-  ProcessGroup::Members out{devices.size(), static_cast<std::size_t>(count)};
+  ProcessGroup::GroupMembers out{devices.size(), static_cast<std::size_t>(count)};
   std::set<int> others;
   for (const core::DeviceId device : devices)
     if (!here(device)) others.insert(processes_->host(device));
   if (!others.empty())
     out.send = [this, group, to = std::vector<int>(others.begin(), others.end())](
-                   std::size_t member, std::uint64_t round, const Peers::Shared& what) {
+                   std::size_t member, std::uint64_t round, const GroupPeers::Shared& what) {
       send_(to, written({group, member, round}, what));
     };
   return out;
 }
 
-Peers* ProcessGroups::peers(core::DeviceId device) const {
+GroupPeers* ProcessGroups::peers(core::DeviceId device) const {
   const auto seat = seats_.find(device);
   return seat == seats_.end() ? nullptr : &seat->second.group->member(seat->second.member);
 }
@@ -46,7 +46,7 @@ core::Seconds ProcessGroups::taken(core::DeviceId device) {
 }
 
 void ProcessGroups::arrive(Blob bytes) {
-  Peers::Shared shared;
+  GroupPeers::Shared shared;
   const SharedNote note = read_shared(bytes, shared);
   core::require(note.group < list_.size(), "processes of a replay know the same groups");
   list_[note.group]->arrive(note.member, note.round, std::move(shared), std::move(bytes));

@@ -17,28 +17,29 @@ class ProcessGroups {
   /// Sends a note to each of the processes `to`, which call arrive() with it. `processes`: null for a single
   /// process.
   using Send = std::function<void(const std::vector<int>& to, Blob note)>;
-  ProcessGroups(Monitor& monitor, const Groups& groups, const Processes* processes, bool throttle, Send send);
+  ProcessGroups(Monitor& monitor, const PeerGroups& groups, const MpiProcesses* processes, bool throttle,
+                Send send);
 
   /// Returns null for a device in no group.
-  Peers* peers(core::DeviceId device) const;
+  GroupPeers* peers(core::DeviceId device) const;
   /// Like ProcessGroup's; zero for a device in no group.
   core::Seconds taken(core::DeviceId device);
   /// Handles data shared by a device of another process.
   void arrive(Blob note);
 
  private:
-  struct Seat {
+  struct GroupSeat {
     ProcessGroup* group;
     std::size_t member;
   };
-  ProcessGroup::Members members(std::size_t group) const;
+  ProcessGroup::GroupMembers members(std::size_t group) const;
   bool here(core::DeviceId device) const { return processes_ == nullptr || processes_->has(device); }
 
-  const Groups groups_;
-  const Processes* const processes_;
+  const PeerGroups groups_;
+  const MpiProcesses* const processes_;
   const Send send_;
   std::vector<std::unique_ptr<ProcessGroup>> list_;  ///< [group]
-  std::map<core::DeviceId, Seat> seats_;
+  std::map<core::DeviceId, GroupSeat> seats_;
 };
 
 }  // namespace penstock::replay

@@ -7,25 +7,25 @@
 
 namespace penstock::replay {
 
-class Relay::Member : public Peers {
+class TaskRelay::Member : public GroupPeers {
  public:
-  Member(Relay& relay, std::size_t number) : relay_(relay), number_(number) {}
+  Member(TaskRelay& relay, std::size_t number) : relay_(relay), number_(number) {}
   void share(const Shared& own, core::Seconds time,
              const std::function<void(const std::vector<Shared>&)>& use) override {
     relay_.share(number_, own, time, use);
   }
 
  private:
-  Relay& relay_;
+  TaskRelay& relay_;
   const std::size_t number_;
 };
 
-Relay::Relay(std::size_t members, std::function<core::Seconds()> stopwatch)
+TaskRelay::TaskRelay(std::size_t members, std::function<core::Seconds()> stopwatch)
     : stopwatch_(std::move(stopwatch)), shared_(members) {
   for (std::size_t m = 0; m < members; ++m) members_.push_back(std::make_unique<Member>(*this, m));
 }
 
-std::vector<core::Seconds> Relay::run(const std::vector<std::function<void()>>& tasks) {
+std::vector<core::Seconds> TaskRelay::run(const std::vector<std::function<void()>>& tasks) {
   turn_ = 0;
   rounds_.assign(tasks.size(), 0);
   ended_.assign(tasks.size(), false);
@@ -41,7 +41,7 @@ std::vector<core::Seconds> Relay::run(const std::vector<std::function<void()>>& 
   return clock_;
 }
 
-void Relay::serve(std::size_t member, const std::function<void()>& task) {
+void TaskRelay::serve(std::size_t member, const std::function<void()>& task) {
   take_turn(member);
   began_ = stopwatch_();
   try {
@@ -57,8 +57,8 @@ void Relay::serve(std::size_t member, const std::function<void()>& task) {
 
 /// Members take turns. When the turn returns after all have arrived, all data is shared; when it returns once
 /// more, all have used it.
-void Relay::share(std::size_t member, const Peers::Shared& own, core::Seconds time,
-                  const std::function<void(const std::vector<Peers::Shared>&)>& use) {
+void TaskRelay::share(std::size_t member, const GroupPeers::Shared& own, core::Seconds time,
+                      const std::function<void(const std::vector<GroupPeers::Shared>&)>& use) {
   clock_[member] += std::max(core::Seconds(0), stopwatch_() - began_);
   shared_[member] = own;
   ++rounds_[member];
@@ -75,13 +75,13 @@ void Relay::share(std::size_t member, const Peers::Shared& own, core::Seconds ti
   began_ = stopwatch_();
 }
 
-void Relay::take_turn(std::size_t member) {
+void TaskRelay::take_turn(std::size_t member) {
   std::unique_lock lock(mutex_);
   wake_.wait(lock, [&] { return turn_ == member; });
 }
 
 /// Passes the turn to the next member that has not ended.
-void Relay::hand_over(std::size_t member) {
+void TaskRelay::hand_over(std::size_t member) {
   {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 1; i <= ended_.size(); ++i) {
@@ -92,7 +92,7 @@ void Relay::hand_over(std::size_t member) {
   wake_.notify_all();
 }
 
-void Relay::check(std::size_t member) const {
+void TaskRelay::check(std::size_t member) const {
   if (failure_) throw HaltSignal{};
   core::require(std::ranges::all_of(rounds_, [&](int rounds) { return rounds >= rounds_[member]; }),
                 "devices of a group come to the same collectives");

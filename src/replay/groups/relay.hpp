@@ -13,11 +13,11 @@
 
 namespace penstock::replay {
 
-class Relay {
+class TaskRelay {
  public:
   /// `stopwatch` returns the current time.
-  Relay(std::size_t members, std::function<core::Seconds()> stopwatch);
-  Peers& member(std::size_t number) { return *members_[number]; }
+  TaskRelay(std::size_t members, std::function<core::Seconds()> stopwatch);
+  GroupPeers& member(std::size_t number) { return *members_[number]; }
 
   /// Runs task [member] for each, on threads that take turns. Returns the end of each on a clock that begins
   /// at zero for all, as if they computed in parallel. A collective begins when the last member arrives and
@@ -30,19 +30,19 @@ class Relay {
  private:
   class Member;
   struct HaltSignal {};  ///< thrown if another member has failed
-  void share(std::size_t member, const Peers::Shared& own, core::Seconds time,
-             const std::function<void(const std::vector<Peers::Shared>&)>& use);
+  void share(std::size_t member, const GroupPeers::Shared& own, core::Seconds time,
+             const std::function<void(const std::vector<GroupPeers::Shared>&)>& use);
   void serve(std::size_t member, const std::function<void()>& task);
   void take_turn(std::size_t member);
   void hand_over(std::size_t member);
   void check(std::size_t member) const;
 
   const std::function<core::Seconds()> stopwatch_;
-  std::vector<std::unique_ptr<Peers>> members_;
+  std::vector<std::unique_ptr<GroupPeers>> members_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::size_t turn_ = 0;  ///< member that is running; all members below belong to it
-  std::vector<Peers::Shared> shared_;
+  std::vector<GroupPeers::Shared> shared_;
   std::vector<int> rounds_;           ///< [member] collectives reached
   std::vector<bool> ended_;           ///< [member]
   std::vector<core::Seconds> clock_;  ///< [member]

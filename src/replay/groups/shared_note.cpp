@@ -16,7 +16,7 @@ std::size_t in_words(std::size_t bytes) {
 }  // namespace
 
 // Format: group, member, round, number of buffers, the size of each; then the buffers, in whole words.
-Blob written(const SharedNote& note, const Peers::Shared& shared) {
+Blob written(const SharedNote& note, const GroupPeers::Shared& shared) {
   std::vector<std::uint64_t> heading = {note.group, note.member, note.round, shared.size()};
   for (const auto& buffer : shared) heading.push_back(buffer.size());
   std::size_t words = heading.size();
@@ -31,7 +31,7 @@ Blob written(const SharedNote& note, const Peers::Shared& shared) {
   return out;
 }
 
-SharedNote read_shared(const Blob& bytes, Peers::Shared& shared) {
+SharedNote read_shared(const Blob& bytes, GroupPeers::Shared& shared) {
   const auto word = [&](std::size_t i) {
     core::require(i < bytes.size() / kWord, "what a device shares is as long as it says");
     std::uint64_t out = 0;

@@ -15,9 +15,9 @@ struct SharedNote {
   std::uint64_t group = 0, member = 0, round = 0;
 };
 
-Blob written(const SharedNote& note, const Peers::Shared& shared);
+Blob written(const SharedNote& note, const GroupPeers::Shared& shared);
 /// The spans point into `bytes`, aligned for any number. Internal error if `bytes` were not written by
 /// `written`.
-SharedNote read_shared(const Blob& bytes, Peers::Shared& shared);
+SharedNote read_shared(const Blob& bytes, GroupPeers::Shared& shared);
 
 }  // namespace penstock::replay

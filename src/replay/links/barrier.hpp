@@ -9,19 +9,20 @@
 namespace penstock::replay {
 
 /// Every member sends every other an empty message and waits for all of theirs.
-class Barrier {
+class MessageBarrier {
  public:
   /// For n members (or none); its transfers are numbered from `first` on.
-  Barrier(std::size_t members, std::size_t first) : members_(members), first_(first) {}
-  std::vector<Transfer> transfers(const std::vector<core::DeviceId>& devices) const {
-    std::vector<Transfer> out;
+  MessageBarrier(std::size_t members, std::size_t first) : members_(members), first_(first) {}
+  std::vector<DeviceTransfer> transfers(const std::vector<core::DeviceId>& devices) const {
+    std::vector<DeviceTransfer> out;
     for (std::size_t from = 0; from < members_; ++from)
       for (std::size_t to = 0; to < members_; ++to)
         out.push_back({devices[from], devices[to], core::Bytes(0)});
     return out;
   }
   /// Returns once all have called it.
-  void arrive_and_wait(Links& links, std::size_t member, const std::function<std::string()>& awaited) const {
+  void arrive_and_wait(TransferLinks& links, std::size_t member,
+                       const std::function<std::string()>& awaited) const {
     for (std::size_t to = 0; to < members_; ++to) links.send(transfer(member, to), {});
     for (std::size_t from = 0; from < members_; ++from) links.wait(transfer(from, member), awaited);
   }

@@ -13,7 +13,7 @@ namespace penstock::replay {
 /// A channel leads from one device to another, one for each direction, so that no message waits for a message
 /// to another device. Both ends put the same transfers on it in the same order; they run one after the other.
 /// Used by one thread, except for `abort`.
-class Channels {
+class DeviceChannels {
  public:
   using Way = std::pair<core::DeviceId, core::DeviceId>;  ///< from, to
   /// Adds one end, on a device of this process: rank 0 of `library` sends, rank 1 receives.
@@ -28,21 +28,21 @@ class Channels {
   void abort();
 
  private:
-  struct Task {
+  struct ChannelTask {
     Pieces pieces;
     std::function<void()> landed;
   };
-  struct Lane {
+  struct ChannelEnd {
     std::size_t rank;
     std::unique_ptr<kernels::Collectives> library;
     std::unique_ptr<kernels::Stream> stream;
-    std::deque<Task> tasks{};  ///< the first one is running
+    std::deque<ChannelTask> tasks{};  ///< the first one is running
     std::unique_ptr<kernels::Event> over{};
   };
-  static void begin(Lane& lane);
-  static bool done(Lane& lane);
+  static void begin(ChannelEnd& lane);
+  static bool done(ChannelEnd& lane);
 
-  std::map<Way, Lane> lanes_;
+  std::map<Way, ChannelEnd> lanes_;
 };
 
 }  // namespace penstock::replay

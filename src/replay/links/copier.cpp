@@ -4,7 +4,7 @@
 
 namespace penstock::replay {
 
-Slice halves(const Piece& piece) {
+BufferSlice halves(const MemoryPiece& piece) {
   core::require(piece.size % 2 == 0, "a piece has whole elements");
   return {kernels::Element::bf16, static_cast<std::int64_t>(piece.size / 2), piece.data};
 }
@@ -13,12 +13,12 @@ void put_copies(kernels::Backend& backend, const Pieces& from, const Pieces& to,
   for (std::size_t i = 0; i < from.size(); ++i) {
     core::require(from[i].size == to[i].size, "both ends of a message have the same size");
     if (from[i].size == 0 || from[i].data == to[i].data) continue;
-    Slice target = halves(to[i]);
+    BufferSlice target = halves(to[i]);
     backend.copy(target, halves(from[i]), stream);
   }
 }
 
-void Copier::copy(const Pieces& from, const Pieces& to) {
+void PieceCopier::copy(const Pieces& from, const Pieces& to) {
   for (std::size_t i = 0; i < from.size(); ++i)
     core::require(from[i].copier != nullptr && to[i].copier != nullptr,
                   "a message goes from device to device");

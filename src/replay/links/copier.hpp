@@ -7,9 +7,10 @@
 namespace penstock::replay {
 
 /// Part of a buffer as a buffer; the owner of the memory keeps it alive.
-class Slice : public kernels::Buffer {
+class BufferSlice : public kernels::Buffer {
  public:
-  Slice(kernels::Element element, std::int64_t count, void* data) : Buffer(element, count), data_(data) {}
+  BufferSlice(kernels::Element element, std::int64_t count, void* data)
+      : Buffer(element, count), data_(data) {}
   void* data() const override { return data_; }
 
  private:
@@ -17,16 +18,16 @@ class Slice : public kernels::Buffer {
 };
 
 /// A piece of a device as a buffer: elements of all kinds are whole pairs of bytes.
-Slice halves(const Piece& piece);
+BufferSlice halves(const MemoryPiece& piece);
 
 /// Puts copies on a stream of the backend of `to`; both have pieces of equal sizes. Identical memory is
 /// skipped.
 void put_copies(kernels::Backend& backend, const Pieces& from, const Pieces& to, kernels::Stream& stream);
 
 /// Copies pieces of devices of one kind onto one of them, on its own stream. One thread at a time.
-class Copier {
+class PieceCopier {
  public:
-  explicit Copier(kernels::Backend& backend) : backend_(backend), stream_(backend.make_stream()) {}
+  explicit PieceCopier(kernels::Backend& backend) : backend_(backend), stream_(backend.make_stream()) {}
   /// Returns when the copy is complete.
   void copy(const Pieces& from, const Pieces& to);
 

@@ -47,12 +47,12 @@ std::string in_words(const std::vector<DeviceId>& devices) {
 
 }  // namespace
 
-DeviceNet::DeviceNet(const Processes& processes, Monitor& monitor, ProcessLinks& links,
-                     const std::vector<Worker*>& workers, const std::vector<Message>& messages,
-                     const Reductions& reductions)
+DeviceNet::DeviceNet(const MpiProcesses& processes, Monitor& monitor, ProcessLinks& links,
+                     const std::vector<Worker*>& workers, const std::vector<DeviceMessage>& messages,
+                     const ReductionList& reductions)
     : processes_(processes), workers_(workers) {
   if (on_host(links)) return;
-  const std::vector<Group> all = groups(messages, reductions);
+  const std::vector<LibraryGroup> all = groups(messages, reductions);
   const std::vector<Invitation> invited = invitations(links, all);
   for (std::size_t g = 0; g < all.size(); ++g) join(monitor, all[g], invited[g]);
 }
@@ -86,29 +86,30 @@ bool DeviceNet::on_host(ProcessLinks& links) const {
 }
 
 /// Groups in an order that is equal in all processes.
-std::vector<DeviceNet::Group> DeviceNet::groups(const std::vector<Message>& messages,
-                                                const Reductions& reductions) const {
+std::vector<DeviceNet::LibraryGroup> DeviceNet::groups(const std::vector<DeviceMessage>& messages,
+                                                       const ReductionList& reductions) const {
   const auto spans = [&](const Devices& devices) {
     return std::ranges::any_of(devices, [&](DeviceId device) {
       return processes_.host(device) != processes_.host(devices.front());
     });
   };
   std::set<Devices> sums, ways;
-  for (const Reduction& reduction : reductions.list)
+  for (const GradientReduction& reduction : reductions.list)
     if (spans(reduction.devices)) sums.insert(reduction.devices);
-  for (const Message& message : messages)
+  for (const DeviceMessage& message : messages)
     if (const Devices way = {message.sender, message.receiver}; message.bytes.value() > 0 && spans(way))
       ways.insert(way);
-  std::vector<Group> out;
+  std::vector<LibraryGroup> out;
   for (const Devices& devices : sums) out.push_back({devices, true});
   for (const Devices& devices : ways) out.push_back({devices, false});
   return out;
 }
 
 /// [group] invitation, made by the process of its first device.
-std::vector<Invitation> DeviceNet::invitations(ProcessLinks& links, const std::vector<Group>& groups) const {
+std::vector<Invitation> DeviceNet::invitations(ProcessLinks& links,
+                                               const std::vector<LibraryGroup>& groups) const {
   Blob own;
-  for (const Group& group : groups) {
+  for (const LibraryGroup& group : groups) {
     if (!here(group.devices.front())) continue;
     const Invitation made = backend(group.devices.front()).invite();
     if (made.empty()) refuse(backend(group.devices.front()));
@@ -117,7 +118,7 @@ std::vector<Invitation> DeviceNet::invitations(ProcessLinks& links, const std::v
   const std::vector<Blob> all = links.all_gather(std::move(own));
   std::vector<std::size_t> at(all.size());
   std::vector<Invitation> out;
-  for (const Group& group : groups) {
+  for (const LibraryGroup& group : groups) {
     const auto rank = static_cast<std::size_t>(processes_.host(group.devices.front()));
     out.push_back(next(all[rank], at[rank]));
   }
@@ -125,7 +126,7 @@ std::vector<Invitation> DeviceNet::invitations(ProcessLinks& links, const std::v
 }
 
 /// Processes join groups in one order, so that every process that is waited for is on its way.
-void DeviceNet::join(Monitor& monitor, const Group& group, const Invitation& invitation) {
+void DeviceNet::join(Monitor& monitor, const LibraryGroup& group, const Invitation& invitation) {
   std::vector<kernels::Backend*> ranks;
   std::vector<std::size_t> own;
   for (std::size_t r = 0; r < group.devices.size(); ++r) {

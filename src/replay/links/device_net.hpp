@@ -17,32 +17,34 @@ class DeviceNet {
 
   /// Throws BadInput if only some devices are on the host, if processes of one machine use the same device,
   /// or if devices cannot reach each other.
-  DeviceNet(const Processes& processes, Monitor& monitor, ProcessLinks& links,
-            const std::vector<Worker*>& workers, const std::vector<Message>& messages,
-            const Reductions& reductions);
+  DeviceNet(const MpiProcesses& processes, Monitor& monitor, ProcessLinks& links,
+            const std::vector<Worker*>& workers, const std::vector<DeviceMessage>& messages,
+            const ReductionList& reductions);
 
   /// [devices] libraries of the sums in which this process takes part.
   const std::map<Devices, std::shared_ptr<kernels::Collectives>>& sums() const { return sums_; }
-  Channels& channels() { return channels_; }
+  DeviceChannels& channels() { return channels_; }
   /// Ends the waits of its devices. Thread-safe.
   void abort();
 
  private:
-  struct Group {
+  struct LibraryGroup {
     Devices devices;
     bool sum;  ///< else a channel from the first to the second
   };
   bool on_host(ProcessLinks& links) const;
-  std::vector<Group> groups(const std::vector<Message>& messages, const Reductions& reductions) const;
-  std::vector<kernels::Invitation> invitations(ProcessLinks& links, const std::vector<Group>& groups) const;
-  void join(Monitor& monitor, const Group& group, const kernels::Invitation& invitation);
+  std::vector<LibraryGroup> groups(const std::vector<DeviceMessage>& messages,
+                                   const ReductionList& reductions) const;
+  std::vector<kernels::Invitation> invitations(ProcessLinks& links,
+                                               const std::vector<LibraryGroup>& groups) const;
+  void join(Monitor& monitor, const LibraryGroup& group, const kernels::Invitation& invitation);
   kernels::Backend& backend(core::DeviceId device) const { return workers_[device.index()]->backend(); }
   bool here(core::DeviceId device) const { return processes_.has(device); }
 
-  const Processes& processes_;
+  const MpiProcesses& processes_;
   const std::vector<Worker*>& workers_;
   std::map<Devices, std::shared_ptr<kernels::Collectives>> sums_;
-  Channels channels_;
+  DeviceChannels channels_;
 };
 
 }  // namespace penstock::replay

@@ -5,10 +5,10 @@
 
 namespace penstock::replay {
 
-void Flows::start(std::size_t id, core::DeviceId from, core::DeviceId to, core::Bytes bytes,
-                  core::Seconds now) {
+void MessageFlows::start(std::size_t id, core::DeviceId from, core::DeviceId to, core::Bytes bytes,
+                         core::Seconds now) {
   const cluster::Route route = cluster_.route(from, to);
-  Flow flow;
+  MessageFlow flow;
   flow.id = id;
   flow.links = route.links;
   flow.left = static_cast<double>(bytes.value());
@@ -16,32 +16,32 @@ void Flows::start(std::size_t id, core::DeviceId from, core::DeviceId to, core::
   flows_.push_back(std::move(flow));
 }
 
-std::optional<core::Seconds> Flows::next() const {
-  const auto first = std::min_element(flows_.begin(), flows_.end(),
-                                      [](const Flow& a, const Flow& b) { return a.due < b.due; });
+std::optional<core::Seconds> MessageFlows::next() const {
+  const auto first = std::min_element(
+      flows_.begin(), flows_.end(), [](const MessageFlow& a, const MessageFlow& b) { return a.due < b.due; });
   return first == flows_.end() ? std::nullopt : std::optional(core::Seconds(first->due));
 }
 
-std::vector<std::size_t> Flows::advance(core::Seconds now) {
+std::vector<std::size_t> MessageFlows::advance(core::Seconds now) {
   std::vector<std::size_t> ended;
   for (auto due = next(); due && *due <= now; due = next()) {
     const double time = due->value();
-    std::erase_if(flows_, [&](const Flow& flow) {
+    std::erase_if(flows_, [&](const MessageFlow& flow) {
       const bool over = flow.flowing && flow.due <= time;
       if (over) ended.push_back(flow.id);
       return over;
     });
-    for (Flow& flow : flows_)
+    for (MessageFlow& flow : flows_)
       if (!flow.flowing && flow.due <= time) flow.flowing = true, flow.since = time;
     share(time);
   }
   return ended;
 }
 
-void Flows::share(double now) {
+void MessageFlows::share(double now) {
   const std::vector<double> rates = fair_rates();
   for (std::size_t f = 0; f < flows_.size(); ++f) {
-    Flow& flow = flows_[f];
+    MessageFlow& flow = flows_[f];
     if (!flow.flowing || flow.rate == rates[f]) continue;
     flow.left = std::max(0.0, flow.left - flow.rate * (now - flow.since));
     flow.since = now;
@@ -50,12 +50,12 @@ void Flows::share(double now) {
   }
 }
 
-std::vector<double> Flows::fair_rates() const {
+std::vector<double> MessageFlows::fair_rates() const {
   std::vector<double> rates(flows_.size());
   std::vector<double> room;  // [link] capacity not taken by flows with a fixed rate
   for (const cluster::Link& link : cluster_.links()) room.push_back(link.bandwidth.value());
   std::vector<int> open(room.size());
-  for (const Flow& flow : flows_)
+  for (const MessageFlow& flow : flows_)
     for (const std::size_t link : flow.links) open[link] += flow.flowing;
   for (;;) {
     std::size_t narrowest = room.size();

@@ -12,9 +12,9 @@ namespace penstock::replay {
 /// A message is a flow: it waits for its route's latency, then shares links max-min fairly with all current
 /// flows, by progressive filling (Bertsekas and Gallager, Data Networks, 2nd ed. 1992, section 6.5.2), like
 /// the simulator's `fair` network. Any clock may be used; times never go back.
-class Flows {
+class MessageFlows {
  public:
-  explicit Flows(const cluster::Cluster& cluster) : cluster_(cluster) {}
+  explicit MessageFlows(const cluster::Cluster& cluster) : cluster_(cluster) {}
 
   void start(std::size_t id, core::DeviceId from, core::DeviceId to, core::Bytes bytes, core::Seconds now);
   /// Time at which a flow next begins or ends, if none is started before; none without flows.
@@ -23,7 +23,7 @@ class Flows {
   std::vector<std::size_t> advance(core::Seconds now);
 
  private:
-  struct Flow {
+  struct MessageFlow {
     std::size_t id = 0;
     std::vector<std::size_t> links;
     bool flowing = false;  ///< its latency is over
@@ -36,7 +36,7 @@ class Flows {
   std::vector<double> fair_rates() const;  ///< [index in flows_]
 
   const cluster::Cluster& cluster_;
-  std::vector<Flow> flows_;  ///< in the order of starting
+  std::vector<MessageFlow> flows_;  ///< in the order of starting
 };
 
 }  // namespace penstock::replay

@@ -11,10 +11,10 @@ namespace {
 
 /// Visits all records of process `rank`, in an order that is equal in all processes.
 template <class Visit>
-void each(const DevicePrograms& program, const Processes& processes, int rank, Records& records,
+void each(const DevicePrograms& program, const MpiProcesses& processes, int rank, ReplayRecords& records,
           const Visit& visit) {
   const auto own = [&](core::DeviceId device) { return processes.host(device) == rank; };
-  for (Record& record : records.iterations)
+  for (IterationRecord& record : records.iterations)
     for (std::size_t m = 0; m < program.messages.size(); ++m) {
       if (own(program.messages[m].sender)) visit(record.messages[m].start);
       if (own(program.messages[m].receiver)) visit(record.messages[m].end);
@@ -23,13 +23,13 @@ void each(const DevicePrograms& program, const Processes& processes, int rank, R
     if (!own(core::DeviceId(d))) continue;
     visit(records.peaks[d]);
     visit(records.losses[d]);
-    for (Record& record : records.iterations)
+    for (IterationRecord& record : records.iterations)
       visit(record.instructions[d]), visit(record.held[d]), visit(record.collectives[d]),
           visit(record.reductions[d]);
   }
 }
 
-class Writer {
+class ByteWriter {
  public:
   template <class T>
   void operator()(const T& value) const {
@@ -45,7 +45,7 @@ class Writer {
   Blob& out;
 };
 
-class Reader {
+class ByteReader {
  public:
   template <class T>
   void operator()(T& value) const {
@@ -68,29 +68,29 @@ class Reader {
 
 }  // namespace
 
-void shift(Record& record, core::Seconds ahead) {
-  const auto later = [&](Interval& when) {
+void shift(IterationRecord& record, core::Seconds ahead) {
+  const auto later = [&](TimeInterval& when) {
     if (when.start.value() >= 0) when.start = when.start + ahead;
     if (when.end.value() >= 0) when.end = when.end + ahead;
   };
-  for (Interval& when : record.messages) later(when);
+  for (TimeInterval& when : record.messages) later(when);
   for (auto* table : {&record.instructions, &record.reductions})
     for (auto& row : *table)
-      for (Interval& when : row) later(when);
+      for (TimeInterval& when : row) later(when);
 }
 
-void gather(const DevicePrograms& program, const Processes& processes, ProcessLinks& links,
-            Records& records) {
+void gather(const DevicePrograms& program, const MpiProcesses& processes, ProcessLinks& links,
+            ReplayRecords& records) {
   Blob own;
-  each(program, processes, processes.rank(), records, Writer{own});
+  each(program, processes, processes.rank(), records, ByteWriter{own});
   const std::vector<Blob> all = links.gather(std::move(own));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     std::size_t at = 0;
-    each(program, processes, static_cast<int>(rank), records, Reader{all[rank], at});
+    each(program, processes, static_cast<int>(rank), records, ByteReader{all[rank], at});
     core::require(at == all[rank].size(), "a process notes as much as others read");
   }
-  for (Record& record : records.iterations)
-    for (Interval& when : record.messages)
+  for (IterationRecord& record : records.iterations)
+    for (TimeInterval& when : record.messages)
       when.start = std::min(when.start, when.end);  // clocks differ a little
 }
 

@@ -12,28 +12,28 @@
 
 namespace penstock::replay {
 
-class Copier;
+class PieceCopier;
 
 /// Bytes of the host or of a device; `owner` keeps them alive.
-struct Piece {
+struct MemoryPiece {
   std::shared_ptr<void> owner;
   std::byte* data = nullptr;
   std::size_t size = 0;
-  Copier* copier = nullptr;  ///< copies to it, if it is on a device
+  PieceCopier* copier = nullptr;  ///< copies to it, if it is on a device
 };
-using Pieces = std::vector<Piece>;
+using Pieces = std::vector<MemoryPiece>;
 
 /// Bytes from one device to another.
-struct Transfer {
+struct DeviceTransfer {
   core::DeviceId sender, receiver;
   core::Bytes bytes;
 };
 
 /// Carries transfers, which are numbered beforehand. A transfer moves once the sender's threads have sent it
 /// and the receiver's have opened it. The ends may be in different processes; each calls only its own side.
-class Links {
+class TransferLinks {
  public:
-  virtual ~Links() = default;
+  virtual ~TransferLinks() = default;
   /// Reads `from` until the transfer has arrived.
   virtual void send(std::size_t transfer, Pieces from) = 0;
   /// `room` is called once, when the bytes come, from another thread; it returns pieces of the sender's

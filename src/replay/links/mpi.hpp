@@ -10,10 +10,10 @@ namespace penstock::replay {
 /// Throws Error(device_failed) unless `status` is MPI_SUCCESS.
 void check_mpi(int status);
 
-/// Communicators for transfers' bytes and for notes between processes; created by Processes.
-struct Communicators {
+/// Communicators for transfers' bytes and for notes between processes; created by MpiProcesses.
+struct MpiCommunicators {
   MPI_Comm transfers, notes;
 };
-const Communicators& communicators();
+const MpiCommunicators& communicators();
 
 }  // namespace penstock::replay

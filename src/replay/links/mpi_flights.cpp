@@ -6,17 +6,17 @@
 namespace penstock::replay {
 namespace {
 
-struct Chunk {
+struct MessageChunk {
   std::byte* data = nullptr;
   int size = 0;
 };
 
 /// Chunks of the pieces; at least one, which may be empty.
-std::vector<Chunk> chunks(const Pieces& pieces) {
-  std::vector<Chunk> out;
-  for (const Piece& piece : pieces)
-    for (std::size_t at = 0; at < piece.size; at += Flights::kMostInOne)
-      out.push_back({piece.data + at, static_cast<int>(std::min(Flights::kMostInOne, piece.size - at))});
+std::vector<MessageChunk> chunks(const Pieces& pieces) {
+  std::vector<MessageChunk> out;
+  for (const MemoryPiece& piece : pieces)
+    for (std::size_t at = 0; at < piece.size; at += MpiFlights::kMostInOne)
+      out.push_back({piece.data + at, static_cast<int>(std::min(MpiFlights::kMostInOne, piece.size - at))});
   if (out.empty()) out.emplace_back();
   return out;
 }
@@ -30,16 +30,16 @@ std::function<void()> at_last(std::size_t chunks, const Pieces& pieces, std::fun
 
 }  // namespace
 
-Flights::~Flights() {
+MpiFlights::~MpiFlights() {
   if (!empty()) new auto(std::move(landed_));  // after an early end MPI may still write there
 }
 
-void Flights::add(MPI_Request request, std::function<void()> landed) {
+void MpiFlights::add(MPI_Request request, std::function<void()> landed) {
   requests_.push_back(request);
   landed_.push_back(std::move(landed));
 }
 
-bool Flights::land() {
+bool MpiFlights::land() {
   if (empty()) return false;
   std::vector<int> which(requests_.size());
   int count = 0;
@@ -58,22 +58,22 @@ bool Flights::land() {
   return true;
 }
 
-void Flights::send(MPI_Comm over, int to, int tag, const Pieces& pieces, std::function<void()> landed) {
+void MpiFlights::send(MPI_Comm over, int to, int tag, const Pieces& pieces, std::function<void()> landed) {
   const auto list = chunks(pieces);
   const auto last = at_last(list.size(), pieces, std::move(landed));
-  for (const Chunk& chunk : list) {
+  for (const MessageChunk& chunk : list) {
     MPI_Request request;
     check_mpi(MPI_Isend(chunk.data, chunk.size, MPI_BYTE, to, tag, over, &request));
     add(request, last);
   }
 }
 
-void Flights::send(MPI_Comm over, int to, int tag, Blob bytes) {
+void MpiFlights::send(MPI_Comm over, int to, int tag, Blob bytes) {
   const auto owner = std::make_shared<Blob>(std::move(bytes));
   send(over, to, tag, {{owner, owner->data(), owner->size()}});
 }
 
-bool Flights::called(MPI_Comm over, Caller& caller) {
+bool MpiFlights::called(MPI_Comm over, ArrivedMessage& caller) {
   int there = 0;
   MPI_Status status;
   check_mpi(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, over, &there, &caller.message, &status));
@@ -84,7 +84,8 @@ bool Flights::called(MPI_Comm over, Caller& caller) {
   return true;
 }
 
-void Flights::receive(MPI_Comm over, Caller caller, const Pieces& pieces, std::function<void()> landed) {
+void MpiFlights::receive(MPI_Comm over, ArrivedMessage caller, const Pieces& pieces,
+                         std::function<void()> landed) {
   const auto list = chunks(pieces);
   const auto last = at_last(list.size(), pieces, std::move(landed));
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -96,13 +97,13 @@ void Flights::receive(MPI_Comm over, Caller caller, const Pieces& pieces, std::f
   }
 }
 
-void Flights::receive(Caller caller, std::function<void(Blob)> landed) {
+void MpiFlights::receive(ArrivedMessage caller, std::function<void(Blob)> landed) {
   const auto room = std::make_shared<Blob>(static_cast<std::size_t>(caller.bytes));
   receive(MPI_COMM_NULL, caller, {{room, room->data(), room->size()}},
           [room, landed = std::move(landed)] { landed(std::move(*room)); });
 }
 
-Blob Flights::take(Caller caller) {
+Blob MpiFlights::take(ArrivedMessage caller) {
   Blob out(static_cast<std::size_t>(caller.bytes));
   check_mpi(MPI_Mrecv(out.data(), caller.bytes, MPI_BYTE, &caller.message, MPI_STATUS_IGNORE));
   return out;

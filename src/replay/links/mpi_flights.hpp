@@ -12,12 +12,12 @@ namespace penstock::replay {
 using Blob = std::vector<std::byte>;
 
 /// Used by one thread. Messages that are still running at the end are left to MPI, including their memory.
-class Flights {
+class MpiFlights {
  public:
-  Flights() = default;
-  ~Flights();
-  Flights(const Flights&) = delete;
-  Flights& operator=(const Flights&) = delete;
+  MpiFlights() = default;
+  ~MpiFlights();
+  MpiFlights(const MpiFlights&) = delete;
+  MpiFlights& operator=(const MpiFlights&) = delete;
 
   void add(MPI_Request request, std::function<void()> landed);
   /// Calls `landed` of finished messages; returns true if there were any.
@@ -31,16 +31,16 @@ class Flights {
   static constexpr std::size_t kMostInOne = std::size_t{1} << 30;  ///< bytes; MPI counts with int
 
   /// A message that has arrived and can be received.
-  struct Caller {
+  struct ArrivedMessage {
     MPI_Message message;
     int from = 0, tag = 0, bytes = 0;
   };
-  static bool called(MPI_Comm over, Caller& caller);
+  static bool called(MPI_Comm over, ArrivedMessage& caller);
   /// Receives into pieces of the sender's sizes; `caller` is the first of their messages.
-  void receive(MPI_Comm over, Caller caller, const Pieces& pieces, std::function<void()> landed);
-  void receive(Caller caller, std::function<void(Blob)> landed);
+  void receive(MPI_Comm over, ArrivedMessage caller, const Pieces& pieces, std::function<void()> landed);
+  void receive(ArrivedMessage caller, std::function<void(Blob)> landed);
   /// Receives a few bytes that arrived with the call.
-  static Blob take(Caller caller);
+  static Blob take(ArrivedMessage caller);
 
  private:
   std::vector<MPI_Request> requests_;

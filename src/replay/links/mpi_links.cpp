@@ -22,7 +22,7 @@ constexpr int kPings = 8, kEagerPolls = 200;
 constexpr std::chrono::microseconds kPause{100};
 
 /// Kinds of notes between processes.
-enum Kind : int {
+enum NoteKind : int {
   opened,    ///< the numbered transfer has a buffer at the receiver
   departed,  ///< the numbered transfer is on its channel
   beat,      ///< still alive; whether busy
@@ -63,7 +63,7 @@ std::exception_ptr from_words(int rank, const Blob& bytes) {
   const auto code = read<core::ExitCode>({bytes.begin(), bytes.begin() + sizeof(core::ExitCode)});
   const std::string text(reinterpret_cast<const char*>(bytes.data()) + sizeof code,
                          bytes.size() - sizeof code);
-  if (code == core::ExitCode::interrupted) return std::make_exception_ptr(core::Interrupted());
+  if (code == core::ExitCode::interrupted) return std::make_exception_ptr(core::InterruptedError());
   return std::make_exception_ptr(core::Error(code, fmt::format("process {}: {}", rank, text)));
 }
 
@@ -77,15 +77,16 @@ void require_tags(std::size_t transfers) {
 }
 
 void require_one(const Blob& note, const char* otherwise) {
-  if (note.size() > Flights::kMostInOne) throw core::Error(core::ExitCode::limit, otherwise);
+  if (note.size() > MpiFlights::kMostInOne) throw core::Error(core::ExitCode::limit, otherwise);
 }
 
 /// A receiver notifies the sender when its buffer is ready; the sender sends once it has data. Bytes go
 /// directly from their source to their destination.
 class MpiLinks : public ProcessLinks {
  public:
-  MpiLinks(const Processes& processes, Monitor& monitor, ThreadLinks& local, std::vector<Transfer> transfers,
-           Seconds patience, std::function<std::string(std::size_t)> name, std::function<void(Blob)> shared)
+  MpiLinks(const MpiProcesses& processes, Monitor& monitor, ThreadLinks& local,
+           std::vector<DeviceTransfer> transfers, Seconds patience,
+           std::function<std::string(std::size_t)> name, std::function<void(Blob)> shared)
       : processes_(processes),
         monitor_(monitor),
         local_(local),
@@ -115,7 +116,7 @@ class MpiLinks : public ProcessLinks {
   void open(std::size_t transfer, std::function<Pieces()> room) override {
     local_.open(transfer, std::move(room));
     const int host = processes_.host(transfers_[transfer].sender);
-    if (host != processes_.rank()) order([=, this] { tell(host, Kind::opened, blob(transfer)); });
+    if (host != processes_.rank()) order([=, this] { tell(host, NoteKind::opened, blob(transfer)); });
   }
   void wait(std::size_t transfer, const std::function<std::string()>& awaited) override {
     local_.wait(transfer, awaited);
@@ -134,7 +135,7 @@ class MpiLinks : public ProcessLinks {
   Seconds ahead() override {
     if (processes_.rank() == 0) return {};
     monitor_.change([&] { pongs_ = 0, quickest_ = Seconds(std::numeric_limits<double>::infinity()); });
-    order([this] { tell(0, Kind::ping, blob(monitor_.now())); });
+    order([this] { tell(0, NoteKind::ping, blob(monitor_.now())); });
     monitor_.wait([&] { return pongs_ == kPings; },
                   [&] { return fmt::format("process {} waits for the time", processes_.rank()); });
     return ahead_;
@@ -143,7 +144,7 @@ class MpiLinks : public ProcessLinks {
   std::vector<Blob> gather(Blob own) override { return collect(std::move(own), false); }
   std::vector<Blob> all_gather(Blob own) override { return collect(std::move(own), true); }
 
-  void use(Channels& channels, std::function<void()> abort) override {
+  void use(DeviceChannels& channels, std::function<void()> abort) override {
     order([this, &channels, abort = std::move(abort)] {
       channels_ = &channels;
       abort_ = abort;
@@ -158,7 +159,7 @@ class MpiLinks : public ProcessLinks {
     const auto owner = std::make_shared<Blob>(std::move(note));
     order([this, to, owner] {
       for (const int rank : to)
-        flights_.send(communicators().notes, rank, Kind::shared, {{owner, owner->data(), owner->size()}});
+        flights_.send(communicators().notes, rank, NoteKind::shared, {{owner, owner->data(), owner->size()}});
     });
   }
 
@@ -171,9 +172,9 @@ class MpiLinks : public ProcessLinks {
     };
     const auto rank = static_cast<std::size_t>(processes_.rank());
     if (by_all)
-      order([this, own] { tell_all(Kind::noted, own); });
+      order([this, own] { tell_all(NoteKind::noted, own); });
     else if (rank > 0)
-      order([this, own] { tell(0, Kind::noted, own); });
+      order([this, own] { tell(0, NoteKind::noted, own); });
     std::vector<Blob> out;
     if (by_all || rank == 0) {
       monitor_.wait([&] { return came_ + 1 == heard_.size(); }, words);
@@ -217,7 +218,7 @@ class MpiLinks : public ProcessLinks {
 
   void part() {
     if (const auto why = monitor_.failure(); why) {
-      if (!told_) tell_all(Kind::failed, in_words(why));
+      if (!told_) tell_all(NoteKind::failed, in_words(why));
       if (abort_) abort_();
     }
     const Clock::time_point end = Clock::now() + kFarewell;
@@ -227,12 +228,12 @@ class MpiLinks : public ProcessLinks {
   /// Makes progress; returns true if there was anything to do.
   bool step() {
     bool did = obey();
-    Flights::Caller caller;
-    while (Flights::called(communicators().notes, caller)) {
+    MpiFlights::ArrivedMessage caller;
+    while (MpiFlights::called(communicators().notes, caller)) {
       did = true;
       take_note(caller);
     }
-    while (Flights::called(communicators().transfers, caller)) did = true, receive(caller);
+    while (MpiFlights::called(communicators().transfers, caller)) did = true, receive(caller);
     did = flights_.land() || did;
     if (channels_ != nullptr) did = channels_->land() || did;
     keep_in_touch();
@@ -240,9 +241,9 @@ class MpiLinks : public ProcessLinks {
   }
 
   /// Short notes are read at once: they keep their order, on which users of a channel rely.
-  void take_note(const Flights::Caller& caller) {
-    if (caller.tag != Kind::failed && caller.tag != Kind::noted && caller.tag != Kind::shared)
-      return read_note(caller.from, caller.tag, Flights::take(caller));
+  void take_note(const MpiFlights::ArrivedMessage& caller) {
+    if (caller.tag != NoteKind::failed && caller.tag != NoteKind::noted && caller.tag != NoteKind::shared)
+      return read_note(caller.from, caller.tag, MpiFlights::take(caller));
     flights_.receive(caller,
                      [this, caller](Blob bytes) { read_note(caller.from, caller.tag, std::move(bytes)); });
   }
@@ -262,10 +263,10 @@ class MpiLinks : public ProcessLinks {
     wake_.wait_for(lock, kPause, [this] { return !orders_.empty(); });
   }
 
-  void tell(int to, Kind kind, Blob bytes) {
+  void tell(int to, NoteKind kind, Blob bytes) {
     flights_.send(communicators().notes, to, kind, std::move(bytes));
   }
-  void tell_all(Kind kind, const Blob& bytes) {
+  void tell_all(NoteKind kind, const Blob& bytes) {
     for (int to = 0; to < processes_.size(); ++to)
       if (to != processes_.rank()) tell(to, kind, bytes);
   }
@@ -277,7 +278,7 @@ class MpiLinks : public ProcessLinks {
     local_.leave(transfer);
     const int host = processes_.host(transfers_[transfer].receiver);
     if (!out.from.empty() && out.from.front().copier != nullptr) {
-      tell(host, Kind::departed, blob(transfer));
+      tell(host, NoteKind::departed, blob(transfer));
       channels_->put(way(transfer), std::move(out.from), [] {});
     } else {
       flights_.send(communicators().transfers, host, static_cast<int>(transfer), out.from);
@@ -285,11 +286,11 @@ class MpiLinks : public ProcessLinks {
     out = {};
   }
 
-  Channels::Way way(std::size_t transfer) const {
+  DeviceChannels::Way way(std::size_t transfer) const {
     return {transfers_[transfer].sender, transfers_[transfer].receiver};
   }
 
-  void receive(const Flights::Caller& caller) {
+  void receive(const MpiFlights::ArrivedMessage& caller) {
     const auto transfer = static_cast<std::size_t>(caller.tag);
     if (transfers_[transfer].bytes.value() == 0)
       flights_.receive(communicators().transfers, caller, {}, [=, this] { local_.send(transfer, {}); });
@@ -309,24 +310,24 @@ class MpiLinks : public ProcessLinks {
 
   void read_note(int from, int kind, Blob bytes) {
     heard_[static_cast<std::size_t>(from)] = monitor_.now();
-    if (kind == Kind::opened) {
+    if (kind == NoteKind::opened) {
       const auto transfer = read<std::size_t>(bytes);
       outgoing_.at(transfer).opened = true;
       depart_if_ready(transfer);
-    } else if (kind == Kind::departed) {
+    } else if (kind == NoteKind::departed) {
       const auto transfer = read<std::size_t>(bytes);
       if (auto room = room_for(transfer))
         channels_->put(way(transfer), std::move(*room), [=, this] { local_.arrive(transfer); });
-    } else if (kind == Kind::beat) {
+    } else if (kind == NoteKind::beat) {
       if (read<bool>(bytes)) monitor_.others_move();
-    } else if (kind == Kind::ping) {
-      tell(from, Kind::pong, blob(std::array{read<Seconds>(bytes), monitor_.now()}));
-    } else if (kind == Kind::pong) {
+    } else if (kind == NoteKind::ping) {
+      tell(from, NoteKind::pong, blob(std::array{read<Seconds>(bytes), monitor_.now()}));
+    } else if (kind == NoteKind::pong) {
       read_pong(read<std::array<Seconds, 2>>(bytes));
-    } else if (kind == Kind::failed) {
+    } else if (kind == NoteKind::failed) {
       told_ = true;
       monitor_.fail(from_words(from, bytes));
-    } else if (kind == Kind::shared) {
+    } else if (kind == NoteKind::shared) {
       shared_(std::move(bytes));
     } else {
       gathered_[static_cast<std::size_t>(from)] = std::move(bytes);
@@ -340,7 +341,7 @@ class MpiLinks : public ProcessLinks {
       quickest_ = way;
       ahead_ = times[1] - times[0] - way / 2;
     }
-    if (pongs_ + 1 < kPings) tell(0, Kind::ping, blob(monitor_.now()));
+    if (pongs_ + 1 < kPings) tell(0, NoteKind::ping, blob(monitor_.now()));
     monitor_.change([&] { ++pongs_; });
   }
 
@@ -349,7 +350,7 @@ class MpiLinks : public ProcessLinks {
   void keep_in_touch() {
     const Seconds now = monitor_.now();
     if (now - beaten_ < kBeat) return;
-    tell_all(Kind::beat, blob(monitor_.busy(beaten_)));
+    tell_all(NoteKind::beat, blob(monitor_.busy(beaten_)));
     beaten_ = now;
     for (int rank = 0; rank < processes_.size(); ++rank)
       if (const auto& heard = heard_[static_cast<std::size_t>(rank)]; heard && now - *heard > silence_)
@@ -358,10 +359,10 @@ class MpiLinks : public ProcessLinks {
 
   std::string here() const { return fmt::format("process {}", processes_.rank()); }
 
-  const Processes& processes_;
+  const MpiProcesses& processes_;
   Monitor& monitor_;
   ThreadLinks& local_;
-  const std::vector<Transfer> transfers_;
+  const std::vector<DeviceTransfer> transfers_;
   const Seconds silence_;
   const std::function<std::string(std::size_t)> name_;
   const std::function<void(Blob)> shared_;
@@ -381,16 +382,16 @@ class MpiLinks : public ProcessLinks {
   std::vector<OutgoingTransfer> outgoing_;     ///< [transfer]
   std::vector<std::optional<Seconds>> heard_;  ///< [rank] time of the last note, if any
   Seconds beaten_;
-  Flights flights_;
-  Channels* channels_ = nullptr;  ///< set if there are devices other than the host
+  MpiFlights flights_;
+  DeviceChannels* channels_ = nullptr;  ///< set if there are devices other than the host
   std::function<void()> abort_;
   std::thread progress_thread_;
 };
 
 }  // namespace
 
-std::unique_ptr<ProcessLinks> connect(const Processes& processes, Monitor& monitor, ThreadLinks& local,
-                                      std::vector<Transfer> transfers, Seconds patience,
+std::unique_ptr<ProcessLinks> connect(const MpiProcesses& processes, Monitor& monitor, ThreadLinks& local,
+                                      std::vector<DeviceTransfer> transfers, Seconds patience,
                                       std::function<std::string(std::size_t)> name,
                                       std::function<void(Blob)> shared) {
   return std::make_unique<MpiLinks>(processes, monitor, local, std::move(transfers), patience,

@@ -4,15 +4,15 @@
 
 namespace penstock::replay {
 
-Processes::Processes(int, std::size_t) {
+MpiProcesses::MpiProcesses(int, std::size_t) {
   throw core::BadInput(
       "several processes were started, but this build has no MPI: configure with -Dmpi=enabled");
 }
-Processes::~Processes() = default;
+MpiProcesses::~MpiProcesses() = default;
 
-std::unique_ptr<ProcessLinks> connect(const Processes&, Monitor&, ThreadLinks&, std::vector<Transfer>,
-                                      core::Seconds, std::function<std::string(std::size_t)>,
-                                      std::function<void(Blob)>) {
+std::unique_ptr<ProcessLinks> connect(const MpiProcesses&, Monitor&, ThreadLinks&,
+                                      std::vector<DeviceTransfer>, core::Seconds,
+                                      std::function<std::string(std::size_t)>, std::function<void(Blob)>) {
   core::require(false, "without MPI there is one process");
   return nullptr;
 }

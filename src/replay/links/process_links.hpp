@@ -14,7 +14,7 @@ using Blob = std::vector<std::byte>;
 /// Transfers to a device of this process use `local`, all others go between processes. Processes also
 /// synchronise here, compare clocks, and collect their records. Every wait ends when a process fails, or has
 /// been silent for a while.
-class ProcessLinks : public Links {
+class ProcessLinks : public TransferLinks {
  public:
   /// Returns once all processes have called it.
   virtual void meet(const std::function<std::string()>& awaited) = 0;
@@ -31,13 +31,13 @@ class ProcessLinks : public Links {
 
   /// From now on transfers of devices other than the host use these channels, which must outlive the links.
   /// `abort` is called after a failure: it ends the waits of devices.
-  virtual void use(Channels& channels, std::function<void()> abort) = 0;
+  virtual void use(DeviceChannels& channels, std::function<void()> abort) = 0;
 };
 
 /// `name`: text of a transfer, for messages. `shared` is called with notes from others. Defined if there is
 /// MPI: a single thread makes all MPI calls, for which MPI_THREAD_SERIALIZED suffices.
-std::unique_ptr<ProcessLinks> connect(const Processes& processes, Monitor& monitor, ThreadLinks& local,
-                                      std::vector<Transfer> transfers, core::Seconds patience,
+std::unique_ptr<ProcessLinks> connect(const MpiProcesses& processes, Monitor& monitor, ThreadLinks& local,
+                                      std::vector<DeviceTransfer> transfers, core::Seconds patience,
                                       std::function<std::string(std::size_t)> name,
                                       std::function<void(Blob)> shared);
 

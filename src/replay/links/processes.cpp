@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kLastWait = 60;  // s, for processes that do not end
 
-Communicators made;  // global, as MPI is
+MpiCommunicators made;  // global, as MPI is
 
 MPI_Comm duplicate() {
   MPI_Comm out;
@@ -47,11 +47,11 @@ void check_mpi(int status) {
                     "MPI: " + std::string(text, static_cast<std::size_t>(length)));
 }
 
-const Communicators& communicators() {
+const MpiCommunicators& communicators() {
   return made;
 }
 
-Processes::Processes(int expected, std::size_t devices) : devices_(devices) {
+MpiProcesses::MpiProcesses(int expected, std::size_t devices) : devices_(devices) {
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
@@ -66,7 +66,7 @@ Processes::Processes(int expected, std::size_t devices) : devices_(devices) {
   made = {duplicate(), duplicate()};
 }
 
-Processes::~Processes() {
+MpiProcesses::~MpiProcesses() {
   if (std::uncaught_exceptions() > 0) return;
   alarm(kLastWait);
   MPI_Finalize();

@@ -9,9 +9,10 @@
 
 namespace penstock::replay {
 
-Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const plan::Plan& plan,
-                   const std::vector<Worker*>& workers, const std::vector<std::unique_ptr<Copier>>& copiers,
-                   std::size_t first_transfer)
+GradientReducers::GradientReducers(Monitor& monitor, const ReductionList& reductions, const plan::Plan& plan,
+                                   const std::vector<Worker*>& workers,
+                                   const std::vector<std::unique_ptr<PieceCopier>>& copiers,
+                                   std::size_t first_transfer)
     : monitor_(monitor),
       reductions_(reductions),
       plan_(plan),
@@ -19,9 +20,9 @@ Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const plan::P
       copiers_(copiers),
       devices_(reductions.at.size()),
       scratch_(reductions.at.size()) {
-  for (auto& scratch : scratch_) scratch = std::vector<Scratch>(reductions.list.size());
+  for (auto& scratch : scratch_) scratch = std::vector<ReducerScratch>(reductions.list.size());
   const bool on_host = std::ranges::all_of(copiers, [](const auto& copier) { return copier == nullptr; });
-  for (const Reduction& reduction : reductions.list) {
+  for (const GradientReduction& reduction : reductions.list) {
     rings_.emplace_back(reduction.devices.size(), reduction.bytes, first_transfer, on_host);
     first_transfer += rings_.back().transfers(reduction.devices).size();
     barriers_.emplace_back(on_host ? 0 : reduction.devices.size(), first_transfer);
@@ -30,7 +31,7 @@ Reducers::Reducers(Monitor& monitor, const Reductions& reductions, const plan::P
   }
 }
 
-void Reducers::find_library(const Reduction& reduction) {
+void GradientReducers::find_library(const GradientReduction& reduction) {
   std::vector<kernels::Backend*> ranks;
   for (const core::DeviceId device : reduction.devices) {
     if (workers_[device.index()] == nullptr) return;  // belongs to another process
@@ -40,17 +41,17 @@ void Reducers::find_library(const Reduction& reduction) {
   if (fresh) found->second = ranks.front()->collectives(ranks);
 }
 
-void Reducers::add_transfers(std::vector<Transfer>& transfers) const {
+void GradientReducers::add_transfers(std::vector<DeviceTransfer>& transfers) const {
   for (std::size_t r = 0; r < rings_.size(); ++r) {
     const auto& devices = reductions_.list[r].devices;
-    for (const Transfer& transfer : rings_[r].transfers(devices)) transfers.push_back(transfer);
-    for (const Transfer& transfer : barriers_[r].transfers(devices)) transfers.push_back(transfer);
+    for (const DeviceTransfer& transfer : rings_[r].transfers(devices)) transfers.push_back(transfer);
+    for (const DeviceTransfer& transfer : barriers_[r].transfers(devices)) transfers.push_back(transfer);
   }
 }
 
-std::vector<std::jthread> Reducers::start(Links& links) {
+std::vector<std::jthread> GradientReducers::start(TransferLinks& links) {
   std::vector<bool> sums(devices_.size());
-  for (const Reduction& reduction : reductions_.list)
+  for (const GradientReduction& reduction : reductions_.list)
     for (const core::DeviceId device : reduction.devices) sums[device.index()] = true;
   std::vector<std::jthread> threads;
   for (std::size_t d = 0; d < sums.size(); ++d)
@@ -58,17 +59,17 @@ std::vector<std::jthread> Reducers::start(Links& links) {
   return threads;
 }
 
-void Reducers::begin(std::size_t device, std::size_t position) {
+void GradientReducers::begin(std::size_t device, std::size_t position) {
   if (reductions_.at[device][position] < 0) return;
   const auto r = static_cast<std::size_t>(reductions_.at[device][position]);
-  Task task{position, terms(reductions_.list[r], plan_, core::DeviceId(device), *workers_[device])};
+  ReductionTask task{position, terms(reductions_.list[r], plan_, core::DeviceId(device), *workers_[device])};
   monitor_.change([&] { devices_[device].tasks.push_back(std::move(task)); });
 }
 
-void Reducers::wait_for(std::size_t device, std::size_t position, const Instruction& step) {
+void GradientReducers::wait_for(std::size_t device, std::size_t position, const DeviceInstruction& step) {
   const std::int32_t wanted = reductions_.at[device][position];
   if (wanted < 0) return;
-  const Device& own = devices_[device];
+  const DeviceSums& own = devices_[device];
   monitor_.wait(
       [&] {
         for (std::size_t t = 0; t < own.ended; ++t)
@@ -78,26 +79,26 @@ void Reducers::wait_for(std::size_t device, std::size_t position, const Instruct
       [&] { return task_name(core::DeviceId(device), step) + " waits for its sum of gradients"; });
 }
 
-void Reducers::wait_for_all(std::size_t device) {
-  const Device& own = devices_[device];
+void GradientReducers::wait_for_all(std::size_t device) {
+  const DeviceSums& own = devices_[device];
   monitor_.wait([&] { return own.ended == own.tasks.size(); },
                 [&] { return fmt::format("device {} waits for its sums of gradients", device); });
 }
 
-void Reducers::reset() {
+void GradientReducers::reset() {
   devices_.assign(devices_.size(), {});
 }
 
-void Reducers::note(Record& record) const {
+void GradientReducers::note(IterationRecord& record) const {
   for (std::size_t d = 0; d < devices_.size(); ++d)
-    for (const Task& task : devices_[d].tasks) record.reductions[d][task.position] = task.when;
+    for (const ReductionTask& task : devices_[d].tasks) record.reductions[d][task.position] = task.when;
 }
 
-void Reducers::serve(Links& links, std::size_t device) {
-  Device& own = devices_[device];
+void GradientReducers::serve(TransferLinks& links, std::size_t device) {
+  DeviceSums& own = devices_[device];
   try {
     for (;;) {
-      Task task;
+      ReductionTask task;
       bool closed = false;
       monitor_.idle([&] {
         closed = closed_;
@@ -118,7 +119,7 @@ void Reducers::serve(Links& links, std::size_t device) {
   }
 }
 
-void Reducers::sum(Links& links, std::size_t device, const Task& task) {
+void GradientReducers::sum(TransferLinks& links, std::size_t device, const ReductionTask& task) {
   const auto r = static_cast<std::size_t>(reductions_.at[device][task.position]);
   const auto& devices = reductions_.list[r].devices;
   const auto member = std::find(devices.begin(), devices.end(), core::DeviceId(device)) - devices.begin();
@@ -132,9 +133,9 @@ void Reducers::sum(Links& links, std::size_t device, const Task& task) {
     sum_on_device(links, r, static_cast<std::size_t>(member), device, task.terms, awaited);
 }
 
-void Reducers::sum_on_host(Links& links, std::size_t r, std::size_t member, std::size_t device,
-                           const Terms& terms, const Awaited& awaited) {
-  const Scratch& scratch = scratch_[device][r];
+void GradientReducers::sum_on_host(TransferLinks& links, std::size_t r, std::size_t member,
+                                   std::size_t device, const Terms& terms, const Awaited& awaited) {
+  const ReducerScratch& scratch = scratch_[device][r];
   kernels::Backend& backend = workers_[device]->backend();
   const auto run = [&](const Pieces& gradients) {
     rings_[r].run(links, member, FloatPieces(gradients), scratch.ring, awaited);
@@ -146,9 +147,9 @@ void Reducers::sum_on_host(Links& links, std::size_t r, std::size_t member, std:
   for (const auto& regions : terms) scatter(backend, regions, *scratch.gathered);
 }
 
-void Reducers::sum_on_device(Links& links, std::size_t r, std::size_t member, std::size_t device,
-                             const Terms& terms, const Awaited& awaited) {
-  Scratch& scratch = scratch_[device][r];
+void GradientReducers::sum_on_device(TransferLinks& links, std::size_t r, std::size_t member,
+                                     std::size_t device, const Terms& terms, const Awaited& awaited) {
+  ReducerScratch& scratch = scratch_[device][r];
   auto& [values, room] = scratch.on_device;
   if (values == nullptr) {
     values = make_accumulator(workers_[device]->backend(), copiers_[device].get(), terms[0]);
@@ -165,8 +166,8 @@ void Reducers::sum_on_device(Links& links, std::size_t r, std::size_t member, st
   for (const auto& regions : terms) values->give(regions);
 }
 
-bool Reducers::sum_by_library(Links& links, std::size_t r, std::size_t member, Accumulator& values,
-                              const Awaited& awaited) {
+bool GradientReducers::sum_by_library(TransferLinks& links, std::size_t r, std::size_t member,
+                                      GradientAccumulator& values, const Awaited& awaited) {
   const auto library = libraries_.find(reductions_.list[r].devices);
   if (library == libraries_.end() || library->second == nullptr) return false;
   barriers_[r].arrive_and_wait(links, member, awaited);

@@ -36,14 +36,15 @@ std::vector<core::OpId> summed(const DevicePrograms& program, const graph::OpGra
   return out;
 }
 
-Reductions::Reductions(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan) {
+ReductionList::ReductionList(const DevicePrograms& program, const graph::OpGraph& graph,
+                             const plan::Plan& plan) {
   for (const auto& instructions : program.devices) at.emplace_back(instructions.size(), -1);
   for (std::size_t s = 0; s < plan.stages.size(); ++s) add_own(program, graph, plan, s);
   for (std::size_t k = 0; k < program.shared.size(); ++k) add_shared(program, graph, plan, k);
 }
 
-void Reductions::add_own(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
-                         std::size_t s) {
+void ReductionList::add_own(const DevicePrograms& program, const graph::OpGraph& graph,
+                            const plan::Plan& plan, std::size_t s) {
   const plan::Stage& stage = plan.stages[s];
   if (stage.weight_replicas() == 1) return;
   const auto groups = plan::replica_groups(stage);
@@ -57,8 +58,8 @@ void Reductions::add_own(const DevicePrograms& program, const graph::OpGraph& gr
   }
 }
 
-void Reductions::add(const DevicePrograms& program, core::StageId stage,
-                     const std::vector<core::DeviceId>& devices, core::Bytes bytes) {
+void ReductionList::add(const DevicePrograms& program, core::StageId stage,
+                        const std::vector<core::DeviceId>& devices, core::Bytes bytes) {
   const std::size_t first = list.size();
   for (const core::DeviceId device : devices) {
     std::size_t begun = first, updated = first;
@@ -76,23 +77,23 @@ void Reductions::add(const DevicePrograms& program, core::StageId stage,
   }
 }
 
-void Reductions::add_shared(const DevicePrograms& program, const graph::OpGraph& graph,
-                            const plan::Plan& plan, std::size_t k) {
+void ReductionList::add_shared(const DevicePrograms& program, const graph::OpGraph& graph,
+                               const plan::Plan& plan, std::size_t k) {
   const plan::SharedParameters& shared = program.shared[k];
   const plan::Stage& first = plan.stages[shared.stages.front().index()];
   const core::Bytes whole = gradients(graph, shared.owners);
   const auto groups =
       plan::Mesh(plan::devices(shared, plan), first.tensor_parallel).groups(plan::MeshDim::data);
   for (std::size_t m = 0; m < groups.size(); ++m) {
-    Reduction sum{
+    GradientReduction sum{
         plan::home(shared, plan), groups[m], {}, groups.size() == 1 ? whole : part(whole, first, m), shared};
     note_shared(program, plan, static_cast<std::int32_t>(k), sum);
     list.push_back(std::move(sum));
   }
 }
 
-void Reductions::note_shared(const DevicePrograms& program, const plan::Plan& plan, std::int32_t k,
-                             Reduction& sum) {
+void ReductionList::note_shared(const DevicePrograms& program, const plan::Plan& plan, std::int32_t k,
+                                GradientReduction& sum) {
   for (const core::DeviceId device : sum.devices) {
     const auto stages = plan::stages_on(*sum.shared, plan, device);
     const auto& instructions = program.devices[device.index()];
@@ -106,10 +107,10 @@ void Reductions::note_shared(const DevicePrograms& program, const plan::Plan& pl
   }
 }
 
-std::vector<std::vector<Region>> terms(const Reduction& reduction, const plan::Plan& plan,
-                                       core::DeviceId device, Worker& worker) {
+std::vector<std::vector<BufferRegion>> terms(const GradientReduction& reduction, const plan::Plan& plan,
+                                             core::DeviceId device, Worker& worker) {
   if (!reduction.shared) return {worker.gradients(reduction.stage)};
-  std::vector<std::vector<Region>> out;
+  std::vector<std::vector<BufferRegion>> out;
   for (const core::StageId stage : plan::stages_on(*reduction.shared, plan, device))
     out.push_back(worker.shared_gradients(stage, reduction.shared->owners));
   return out;

@@ -20,7 +20,7 @@ struct RingSlice {
 };
 
 void copy(const float* from, const Pieces& to) {
-  for (const Piece& piece : to) {
+  for (const MemoryPiece& piece : to) {
     std::memcpy(piece.data, from, piece.size);
     from += piece.size / sizeof(float);
   }
@@ -28,7 +28,7 @@ void copy(const float* from, const Pieces& to) {
 
 }  // namespace
 
-Ring::Ring(std::size_t replicas, core::Bytes bytes, std::size_t first, bool sliced)
+ReductionRing::ReductionRing(std::size_t replicas, core::Bytes bytes, std::size_t first, bool sliced)
     : replicas_(replicas),
       bytes_(static_cast<std::size_t>(bytes.value())),
       slices_(sliced ? std::clamp<std::size_t>(bytes_ / replicas / kSliceBytes, 1, kMostSlices) : 1),
@@ -36,12 +36,12 @@ Ring::Ring(std::size_t replicas, core::Bytes bytes, std::size_t first, bool slic
 
 /// Member i passes on part i, then i - 1, ...: first partial sums (reduce-scatter), then, from i + 1 on,
 /// complete ones (all-gather).
-std::size_t Ring::part_of(std::size_t step, std::size_t sender) const {
+std::size_t ReductionRing::part_of(std::size_t step, std::size_t sender) const {
   return (sender + 2 * replicas_ - step) % replicas_;
 }
 
-std::vector<Transfer> Ring::transfers(const std::vector<core::DeviceId>& devices) const {
-  std::vector<Transfer> out;
+std::vector<DeviceTransfer> ReductionRing::transfers(const std::vector<core::DeviceId>& devices) const {
+  std::vector<DeviceTransfer> out;
   for (std::size_t move = 0; move < moves(); ++move)
     for (std::size_t i = 0; i < replicas_; ++i) {
       const RingSlice slice(RingSlice(bytes_, replicas_, part_of(move / slices_, i)), slices_,
@@ -54,10 +54,10 @@ std::vector<Transfer> Ring::transfers(const std::vector<core::DeviceId>& devices
 
 /// Work of one replica. It reads gradients and accumulates in `sums`, which neighbours read. So they find
 /// their data even after the gradients have been replaced and used.
-class Ring::Member {
+class ReductionRing::Member {
  public:
-  Member(const Ring& ring, Links& links, std::size_t member, const FloatPieces& gradients,
-         const Scratch& scratch)
+  Member(const ReductionRing& ring, TransferLinks& links, std::size_t member, const FloatPieces& gradients,
+         const RingScratch& scratch)
       : ring_(ring),
         links_(links),
         member_(member),
@@ -118,30 +118,30 @@ class Ring::Member {
   }
 
   static void add(const Pieces& own, const float* came, float* sums) {
-    for (const Piece& piece : own)
+    for (const MemoryPiece& piece : own)
       for (const float value : floats(piece)) *sums++ = value + *came++;
   }
 
-  const Ring& ring_;
-  Links& links_;
+  const ReductionRing& ring_;
+  TransferLinks& links_;
   std::size_t member_, before_;
   const FloatPieces& gradients_;
-  const Scratch& scratch_;
+  const RingScratch& scratch_;
 };
 
-void Ring::run(Links& links, std::size_t member, const FloatPieces& gradients, const Scratch& scratch,
-               const std::function<std::string()>& awaited) const {
+void ReductionRing::run(TransferLinks& links, std::size_t member, const FloatPieces& gradients,
+                        const RingScratch& scratch, const std::function<std::string()>& awaited) const {
   Member(*this, links, member, gradients, scratch).run(awaited);
 }
 
-void Ring::run(Links& links, std::size_t member, Accumulator& values, Accumulator& room,
-               const std::function<std::string()>& awaited) const {
+void ReductionRing::run(TransferLinks& links, std::size_t member, GradientAccumulator& values,
+                        GradientAccumulator& room, const std::function<std::string()>& awaited) const {
   const std::size_t before = (member + replicas_ - 1) % replicas_;
   for (std::size_t step = 0; step < 2 * (replicas_ - 1); ++step) {
     const bool adds = step + 1 < replicas_;
     const RingSlice given(values.size(), replicas_, part_of(step, member)),
         taken(values.size(), replicas_, part_of(step, before));
-    Accumulator& to = adds ? room : values;
+    GradientAccumulator& to = adds ? room : values;
     links.send(transfer(step, member), values.piece(given.start, given.count));
     links.open(transfer(step, before),
                [&to, begin = adds ? 0 : taken.start, count = taken.count] { return to.piece(begin, count); });
@@ -152,10 +152,10 @@ void Ring::run(Links& links, std::size_t member, Accumulator& values, Accumulato
 
 /// A step of a replica follows the last step of the replica before it, whose sum it reads. It writes nothing
 /// that is still to be read, because sums have come round by then.
-void Ring::put(const std::vector<std::unique_ptr<DeviceAccumulator>>& values,
-               const std::vector<std::unique_ptr<DeviceAccumulator>>& rooms) {
+void ReductionRing::put(const std::vector<std::unique_ptr<DeviceAccumulator>>& values,
+                        const std::vector<std::unique_ptr<DeviceAccumulator>>& rooms) {
   const std::size_t n = values.size();
-  const Ring ring(n, core::Bytes(0), 0, false);
+  const ReductionRing ring(n, core::Bytes(0), 0, false);
   std::vector<std::unique_ptr<kernels::Event>> done, next(n);
   for (const auto& row : values) done.push_back(row->stream().record_event());
   for (std::size_t step = 0; step < 2 * (n - 1); ++step) {
@@ -176,7 +176,7 @@ void Ring::put(const std::vector<std::unique_ptr<DeviceAccumulator>>& values,
   }
 }
 
-void Ring::sum(std::span<std::vector<float>> values) {
+void ReductionRing::sum(std::span<std::vector<float>> values) {
   const std::size_t n = values.size();
   for (std::size_t q = 0; q < n; ++q) {
     const RingSlice part(values.front().size(), n, q);

@@ -16,20 +16,20 @@ namespace penstock::replay {
 /// replica passes on a growing sum of one n-th. Another n - 1 pass the sums around. Parts travel in slices,
 /// so that one is added while the next is sent. Part q is summed in the order of the replicas from q on and
 /// then copied, so that all end with identical bits. Sums are in fp32.
-class Ring {
+class ReductionRing {
  public:
   /// For `bytes` of gradients of n >= 1 replicas; its transfers are numbered from `first` on. Without
   /// `sliced` each part travels as one.
-  Ring(std::size_t replicas, core::Bytes bytes, std::size_t first, bool sliced = true);
+  ReductionRing(std::size_t replicas, core::Bytes bytes, std::size_t first, bool sliced = true);
 
   /// Every slice is sent, even if empty.
-  std::vector<Transfer> transfers(const std::vector<core::DeviceId>& devices) const;
+  std::vector<DeviceTransfer> transfers(const std::vector<core::DeviceId>& devices) const;
 
   /// Size of the largest part of this many numbers.
   std::size_t largest_part(std::size_t numbers) const { return (numbers + replicas_ - 1) / replicas_; }
   /// Kept between iterations, because allocating memory is slow. Memory that a neighbour still reads is not
   /// written before the next iteration.
-  struct Scratch {
+  struct RingScratch {
     using Floats = std::shared_ptr<std::vector<float>>;
     Floats sums = std::make_shared<std::vector<float>>();
     std::array<Floats, 2> rooms = {std::make_shared<std::vector<float>>(),
@@ -37,11 +37,11 @@ class Ring {
   };
   /// Runs replica `member`; all replicas run in parallel, with equal numbers and pieces. Sums replace its
   /// gradients, which have no other reader after it returns.
-  void run(Links& links, std::size_t member, const FloatPieces& gradients, const Scratch& scratch,
+  void run(TransferLinks& links, std::size_t member, const FloatPieces& gradients, const RingScratch& scratch,
            const std::function<std::string()>& awaited) const;
   /// Like the other overload, for values that are not in host memory, in one slice; the largest part fits in
   /// `room`.
-  void run(Links& links, std::size_t member, Accumulator& values, Accumulator& room,
+  void run(TransferLinks& links, std::size_t member, GradientAccumulator& values, GradientAccumulator& room,
            const std::function<std::string()>& awaited) const;
   /// Puts bit-identical sums on the streams of all replicas' values, from one thread, without waiting.
   static void put(const std::vector<std::unique_ptr<DeviceAccumulator>>& values,

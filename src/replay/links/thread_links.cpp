@@ -10,8 +10,9 @@
 
 namespace penstock::replay {
 
-ThreadLinks::ThreadLinks(Monitor& monitor, const cluster::Cluster& cluster, std::vector<Transfer> transfers,
-                         bool throttle, const std::function<bool(core::DeviceId)>& here,
+ThreadLinks::ThreadLinks(Monitor& monitor, const cluster::Cluster& cluster,
+                         std::vector<DeviceTransfer> transfers, bool throttle,
+                         const std::function<bool(core::DeviceId)>& here,
                          std::function<std::string(std::size_t)> name)
     : monitor_(monitor),
       transfers_(std::move(transfers)),
@@ -21,7 +22,7 @@ ThreadLinks::ThreadLinks(Monitor& monitor, const cluster::Cluster& cluster, std:
       state_(transfers_.size()),
       queues_(cluster.size()) {
   std::vector<bool> receives(queues_.size());
-  for (const Transfer& transfer : transfers_)
+  for (const DeviceTransfer& transfer : transfers_)
     if (transfer.bytes.value() > 0 && here(transfer.sender) && here(transfer.receiver))
       receives[transfer.receiver.index()] = true;
   monitor_.on_tick([this](core::Seconds now) { return tick(now); });
@@ -36,7 +37,7 @@ ThreadLinks::~ThreadLinks() {
 
 void ThreadLinks::send(std::size_t transfer, Pieces from) {
   monitor_.change([&] {
-    State& state = state_[transfer];
+    TransferState& state = state_[transfer];
     state.sent = true;
     state.from = std::move(from);
     if (transfers_[transfer].bytes.value() == 0)
@@ -48,7 +49,7 @@ void ThreadLinks::send(std::size_t transfer, Pieces from) {
 
 void ThreadLinks::open(std::size_t transfer, std::function<Pieces()> room) {
   monitor_.change([&] {
-    State& state = state_[transfer];
+    TransferState& state = state_[transfer];
     state.opened = true;
     state.room = std::move(room);
     if (state.sent) depart(transfer);
@@ -65,7 +66,7 @@ void ThreadLinks::depart(std::size_t transfer) {
 }
 
 void ThreadLinks::start(std::size_t transfer) {
-  const Transfer& of = transfers_[transfer];
+  const DeviceTransfer& of = transfers_[transfer];
   const core::Seconds now = monitor_.now();
   state_[transfer].when.start = now;
   if (throttle_)
@@ -91,14 +92,14 @@ void ThreadLinks::arrive(std::size_t transfer) {
 }
 
 void ThreadLinks::arrive_if_done(std::size_t transfer, core::Seconds now) {
-  State& state = state_[transfer];
+  TransferState& state = state_[transfer];
   if (!state.copied || !state.flowed) return;
   state.when.end = now;
   state.from.clear();
   state.to.clear();
 }
 
-Monitor::Tick ThreadLinks::tick(core::Seconds now) {
+Monitor::TickResult ThreadLinks::tick(core::Seconds now) {
   const auto ended = flows_.advance(now);
   for (const std::size_t transfer : ended) {
     state_[transfer].flowed = true;
@@ -132,7 +133,7 @@ void ThreadLinks::serve(std::size_t device) {
 }
 
 void ThreadLinks::carry(std::size_t transfer) {
-  State& state = state_[transfer];  // its pieces belong to this thread until they are copied
+  TransferState& state = state_[transfer];  // its pieces belong to this thread until they are copied
   state.to = std::exchange(state.room, nullptr)();
   copy(state.from, state.to);
   arrive(transfer);

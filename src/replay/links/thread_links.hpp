@@ -13,10 +13,10 @@ namespace penstock::replay {
 
 /// One thread per receiver here copies bytes from senders here. A transfer has arrived when its bytes are
 /// copied and, with `throttle`, its flow over the cluster's links (flows.hpp) has ended.
-class ThreadLinks : public Links {
+class ThreadLinks : public TransferLinks {
  public:
   /// `here`: true for devices of this process; `name`: text of a transfer, for messages.
-  ThreadLinks(Monitor& monitor, const cluster::Cluster& cluster, std::vector<Transfer> transfers,
+  ThreadLinks(Monitor& monitor, const cluster::Cluster& cluster, std::vector<DeviceTransfer> transfers,
               bool throttle, const std::function<bool(core::DeviceId)>& here,
               std::function<std::string(std::size_t)> name);
   ~ThreadLinks() override;
@@ -34,29 +34,29 @@ class ThreadLinks : public Links {
   void arrive(std::size_t transfer);
 
   /// Called under the monitor's lock: times of a transfer; reset to the initial state.
-  Interval when(std::size_t transfer) const { return state_[transfer].when; }
+  TimeInterval when(std::size_t transfer) const { return state_[transfer].when; }
   void reset();
 
  private:
-  struct State {
+  struct TransferState {
     bool sent = false, opened = false, copied = false, flowed = false;
     Pieces from, to;
     std::function<Pieces()> room;
-    Interval when;
+    TimeInterval when;
   };
   void depart(std::size_t transfer);
   void start(std::size_t transfer);
   void arrive_if_done(std::size_t transfer, core::Seconds now);
-  Monitor::Tick tick(core::Seconds now);
+  Monitor::TickResult tick(core::Seconds now);
   void serve(std::size_t device);
   void carry(std::size_t transfer);
 
   Monitor& monitor_;
-  const std::vector<Transfer> transfers_;
+  const std::vector<DeviceTransfer> transfers_;
   const bool throttle_;
   const std::function<std::string(std::size_t)> name_;
-  Flows flows_;
-  std::vector<State> state_;                     ///< [transfer]
+  MessageFlows flows_;
+  std::vector<TransferState> state_;             ///< [transfer]
   std::vector<std::deque<std::size_t>> queues_;  ///< [receiver] transfers to be copied
   bool closed_ = false;
   std::vector<std::thread> carriers_;

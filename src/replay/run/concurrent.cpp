@@ -20,22 +20,22 @@ namespace {
 
 using core::DeviceId;
 
-using Copiers = std::vector<std::unique_ptr<Copier>>;
+using Copiers = std::vector<std::unique_ptr<PieceCopier>>;
 
 /// [device] null on the host, and without a worker.
 Copiers copiers_for(const std::vector<Worker*>& workers) {
   Copiers out;
   for (Worker* worker : workers) {
     const bool device = worker != nullptr && !on_host(worker->backend());
-    out.push_back(device ? std::make_unique<Copier>(worker->backend()) : nullptr);
+    out.push_back(device ? std::make_unique<PieceCopier>(worker->backend()) : nullptr);
   }
   return out;
 }
 
-class Session {
+class ReplaySession {
  public:
-  Session(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
-          const std::vector<Worker*>& workers, const ReplayOptions& options)
+  ReplaySession(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
+                const std::vector<Worker*>& workers, const ReplayOptions& options)
       : program_(program),
         workers_(workers),
         reductions_(program, problem.graph, plan),
@@ -48,7 +48,7 @@ class Session {
             monitor_, problem.cluster, transfers(), options.throttle, [this](DeviceId d) { return here(d); },
             [this](std::size_t transfer) { return transfer_name(transfer); }),
         process_groups_(
-            monitor_, Groups(plan), processes_, options.throttle,
+            monitor_, PeerGroups(plan), processes_, options.throttle,
             [this](const std::vector<int>& to, Blob note) { remote_->share(to, std::move(note)); }),
         warm_up_(options.warm_up),
         rounds_(options.warm_up + options.iterations),
@@ -57,7 +57,7 @@ class Session {
     for (std::size_t d = 0; d < program.devices.size(); ++d) {
       if (!works_here(d)) continue;
       ++devices_;
-      if (Peers* const peers = process_groups_.peers(DeviceId(d))) worker(d).join(*peers);
+      if (GroupPeers* const peers = process_groups_.peers(DeviceId(d))) worker(d).join(*peers);
     }
     if (processes_ != nullptr)
       remote_ = connect(
@@ -66,7 +66,7 @@ class Session {
           [this](Blob note) { process_groups_.arrive(std::move(note)); });
   }
 
-  Records run(const std::vector<int>& cores) {
+  ReplayRecords run(const std::vector<int>& cores) {
     join_devices();
     {
       std::vector<std::jthread> threads = sums_.start(links());
@@ -103,15 +103,15 @@ class Session {
     monitor_.rethrow();
   }
 
-  const Message& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
+  const DeviceMessage& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
   Worker& worker(std::size_t device) const { return *workers_[device]; }
   bool here(DeviceId device) const { return processes_ == nullptr || processes_->has(device); }
   bool works_here(std::size_t d) const { return !program_.devices[d].empty() && here(DeviceId(d)); }
-  Links& links() { return remote_ ? static_cast<Links&>(*remote_) : local_; }
+  TransferLinks& links() { return remote_ ? static_cast<TransferLinks&>(*remote_) : local_; }
 
-  std::vector<Transfer> transfers() const {
-    std::vector<Transfer> out;
-    for (const Message& m : program_.messages) out.push_back({m.sender, m.receiver, m.bytes});
+  std::vector<DeviceTransfer> transfers() const {
+    std::vector<DeviceTransfer> out;
+    for (const DeviceMessage& m : program_.messages) out.push_back({m.sender, m.receiver, m.bytes});
     sums_.add_transfers(out);
     return out;
   }
@@ -135,7 +135,7 @@ class Session {
 
   void begin(int round) {
     if (round > warm_up_) keep();
-    record_ = Record(program_);
+    record_ = IterationRecord(program_);
     local_.reset();
     sums_.reset();
   }
@@ -164,11 +164,11 @@ class Session {
   }
 
   void perform(std::size_t device, std::size_t p) {
-    const Instruction& instruction = program_.devices[device][p];
+    const DeviceInstruction& instruction = program_.devices[device][p];
     for (const MessageId id : instruction.receives) receive(device, instruction, id);
     if (instruction.kind == schedule::ActionKind::step) sums_.wait_for(device, p, instruction);
     if (instruction.kind == schedule::ActionKind::barrier) meet(device, {});
-    Interval& when = record_.instructions[device][p];
+    TimeInterval& when = record_.instructions[device][p];
     when.start = monitor_.now();
     monitor_.work([&] { worker(device).run(instruction); });
     when.end = monitor_.now();
@@ -180,7 +180,7 @@ class Session {
     if (instruction.kind == schedule::ActionKind::reduce_gradient) sums_.begin(device, p);
   }
 
-  void receive(std::size_t device, const Instruction& instruction, MessageId id) {
+  void receive(std::size_t device, const DeviceInstruction& instruction, MessageId id) {
     if (message(id).sender == message(id).receiver) return;  // it moved when it was made
     links().wait(static_cast<std::size_t>(id), [&] {
       return task_name(DeviceId(device), instruction) + " waits for " + name(message(id));
@@ -188,8 +188,8 @@ class Session {
   }
 
   void send(std::size_t device, MessageId id) {
-    const Message& m = message(id);
-    Copier* const own = moves_[device].get();
+    const DeviceMessage& m = message(id);
+    PieceCopier* const own = moves_[device].get();
     Pieces from = m.bytes.value() > 0 ? pieces(worker(device).outgoing(m), own) : Pieces();
     if (m.sender != m.receiver)
       links().send(static_cast<std::size_t>(id), std::move(from));
@@ -234,28 +234,28 @@ class Session {
 
   const DevicePrograms& program_;
   const std::vector<Worker*>& workers_;
-  const Reductions reductions_;
+  const ReductionList reductions_;
   const Copiers arrivals_, moves_;  ///< [device] for its carrier's thread; for its own
   Monitor monitor_;
-  Reducers sums_;
-  const Processes* const processes_;
+  GradientReducers sums_;
+  const MpiProcesses* const processes_;
   ThreadLinks local_;
   std::optional<DeviceNet> net_;
   ProcessGroups process_groups_;
   std::unique_ptr<ProcessLinks> remote_;  ///< set if there are several processes
   const int warm_up_, rounds_;
   int devices_ = 0, here_ = 0, generation_ = 0;
-  core::Seconds ahead_;  ///< offset of process 0's clock
-  Record record_;        ///< of the current iteration; every device writes its own part
-  Records records_;      ///< every device writes its own peak
+  core::Seconds ahead_;     ///< offset of process 0's clock
+  IterationRecord record_;  ///< of the current iteration; every device writes its own part
+  ReplayRecords records_;   ///< every device writes its own peak
 };
 
 }  // namespace
 
-Records run_concurrent(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
-                       const std::vector<Worker*>& workers, const ReplayOptions& options,
-                       const std::vector<int>& cores) {
-  return Session(program, problem, plan, workers, options).run(cores);
+ReplayRecords run_concurrent(const DevicePrograms& program, const cost::Problem& problem,
+                             const plan::Plan& plan, const std::vector<Worker*>& workers,
+                             const ReplayOptions& options, const std::vector<int>& cores) {
+  return ReplaySession(program, problem, plan, workers, options).run(cores);
 }
 
 }  // namespace penstock::replay

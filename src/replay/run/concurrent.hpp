@@ -14,8 +14,8 @@ namespace penstock::replay {
 /// cluster's links (flows.hpp). Gradients are summed around a ring over these links, while later passes run;
 /// the stage's update waits for that. Of several processes each runs its own devices, and process 0 has all
 /// records.
-Records run_concurrent(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
-                       const std::vector<Worker*>& workers, const ReplayOptions& options,
-                       const std::vector<int>& cores);
+ReplayRecords run_concurrent(const DevicePrograms& program, const cost::Problem& problem,
+                             const plan::Plan& plan, const std::vector<Worker*>& workers,
+                             const ReplayOptions& options, const std::vector<int>& cores);
 
 }  // namespace penstock::replay

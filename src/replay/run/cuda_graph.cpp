@@ -27,7 +27,7 @@ std::vector<core::Seconds> run_as_cuda_graph(const DevicePrograms& program, cons
     for (DeviceWorker* worker : workers)
       if (worker != nullptr) worker->settle();
   };
-  Recording recording(program, graph, plan, workers);
+  StreamRecording recording(program, graph, plan, workers);
   stop.check();
   recording.put(*origin);  // allocates now, not while a graph is captured
   wait();

@@ -69,7 +69,7 @@ void Monitor::sleep_until(core::Seconds moment) {
 
 std::optional<core::Seconds> Monitor::tick() {
   if (!tick_) return {};
-  const Tick ticked = tick_(now());
+  const TickResult ticked = tick_(now());
   if (!ticked.changed) return ticked.next;
   moved_ = now();
   wake_.notify_all();

@@ -29,11 +29,11 @@ class Monitor {
 
   /// Result of a callback under the lock for state that changes with time: whether it changed anything, and
   /// when it must be called again.
-  struct Tick {
+  struct TickResult {
     bool changed = false;
     std::optional<core::Seconds> next{};
   };
-  void on_tick(std::function<Tick(core::Seconds)> tick) { tick_ = std::move(tick); }
+  void on_tick(std::function<TickResult(core::Seconds)> tick) { tick_ = std::move(tick); }
 
   template <class Change>
   void change(const Change& change) {
@@ -103,7 +103,7 @@ class Monitor {
   const Clock::time_point began_ = Clock::now();
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::function<Tick(core::Seconds)> tick_;
+  std::function<TickResult(core::Seconds)> tick_;
   std::exception_ptr failure_;
   core::Seconds moved_{}, others_moved_{};
   std::string lost_;

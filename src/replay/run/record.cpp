@@ -2,7 +2,7 @@
 
 namespace penstock::replay {
 
-Record::Record(const DevicePrograms& program) : messages(program.messages.size()) {
+IterationRecord::IterationRecord(const DevicePrograms& program) : messages(program.messages.size()) {
   for (const auto& list : program.devices) {
     instructions.emplace_back(list.size());
     held.emplace_back(list.size());
@@ -11,13 +11,13 @@ Record::Record(const DevicePrograms& program) : messages(program.messages.size()
   }
 }
 
-void note_memory(const Worker& worker, std::size_t position, Held& held, Peak& peak) {
-  const Worker::Memory memory = worker.memory();
+void note_memory(const Worker& worker, std::size_t position, HeldMemory& held, DevicePeak& peak) {
+  const Worker::WorkerMemory memory = worker.memory();
   held = {at(memory.now, plan::MemoryKind::activations), at(memory.now, plan::MemoryKind::buffers)};
   if (plan::total(memory.at_peak) > plan::total(peak.memory)) peak = {memory.at_peak, position};
 }
 
-void note_losses(const std::vector<Worker*>& workers, Records& records) {
+void note_losses(const std::vector<Worker*>& workers, ReplayRecords& records) {
   records.losses.clear();
   for (const Worker* worker : workers)
     records.losses.push_back(worker != nullptr ? worker->losses() : std::vector<double>());

@@ -10,8 +10,8 @@ namespace penstock::replay {
 using core::DeviceId;
 using schedule::ActionKind;
 
-Recording::Recording(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
-                     const std::vector<DeviceWorker*>& workers)
+StreamRecording::StreamRecording(const DevicePrograms& program, const graph::OpGraph& graph,
+                                 const plan::Plan& plan, const std::vector<DeviceWorker*>& workers)
     : program_(program),
       workers_(workers),
       reductions_(program, graph, plan),
@@ -30,15 +30,15 @@ Recording::Recording(const DevicePrograms& program, const graph::OpGraph& graph,
 }
 
 template <class Use>
-void Recording::each_stream(const Use& use) {
+void StreamRecording::each_stream(const Use& use) {
   for (std::size_t d = 0; d < devices_.size(); ++d)
     if (works(d)) use(worker(d).stream()), use(*devices_[d].arrivals);
-  for (Sum& sum : sums_)
+  for (ReductionState& sum : sums_)
     for (const auto& values : sum.values)
       if (values != nullptr) use(values->stream());
 }
 
-void Recording::put(kernels::Stream& origin) {
+void StreamRecording::put(kernels::Stream& origin) {
   begin(origin);
   for (bool moved = true; moved;) {
     moved = false;
@@ -52,9 +52,9 @@ void Recording::put(kernels::Stream& origin) {
 }
 
 /// Resets everything. Accumulators created later begin by waiting for their terms.
-void Recording::begin(kernels::Stream& origin) {
+void StreamRecording::begin(kernels::Stream& origin) {
   messages_.assign(program_.messages.size(), {});
-  for (Device& device : devices_) device.next = 0, device.at_barrier = false;
+  for (DeviceState& device : devices_) device.next = 0, device.at_barrier = false;
   for (std::size_t r = 0; r < sums_.size(); ++r) {
     const std::size_t replicas = reductions_.list[r].devices.size();
     sums_[r].regions.assign(replicas, {});
@@ -68,9 +68,9 @@ void Recording::begin(kernels::Stream& origin) {
     for (const MessageId id : program_.open_at_start[d]) open(id, start);
 }
 
-bool Recording::ready(std::size_t d) {
+bool StreamRecording::ready(std::size_t d) {
   const std::size_t position = devices_[d].next;
-  const Instruction& instruction = program_.devices[d][position];
+  const DeviceInstruction& instruction = program_.devices[d][position];
   const std::int32_t sum = reductions_.at[d][position];
   if (instruction.kind == ActionKind::step && sum >= 0 &&
       sums_[static_cast<std::size_t>(sum)].done[0] == nullptr)
@@ -81,7 +81,7 @@ bool Recording::ready(std::size_t d) {
 }
 
 /// The last device to arrive makes all wait for all.
-bool Recording::passes_barrier(std::size_t d) {
+bool StreamRecording::passes_barrier(std::size_t d) {
   if (!std::exchange(devices_[d].at_barrier, true)) ++waiting_;
   if (waiting_ < alive_) return false;
   std::vector<Event> events;
@@ -97,9 +97,9 @@ bool Recording::passes_barrier(std::size_t d) {
   return true;
 }
 
-void Recording::perform(std::size_t d) {
+void StreamRecording::perform(std::size_t d) {
   const std::size_t position = devices_[d].next++;
-  const Instruction& instruction = program_.devices[d][position];
+  const DeviceInstruction& instruction = program_.devices[d][position];
   kernels::Stream& stream = worker(d).stream();
   for (const MessageId id : instruction.receives)
     if (message(id).sender != message(id).receiver) stream.wait(*travel(id).arrived);
@@ -118,9 +118,9 @@ void Recording::perform(std::size_t d) {
   if (instruction.kind == ActionKind::reduce_gradient) join(d, static_cast<std::size_t>(sum), when);
 }
 
-void Recording::send(std::size_t d, MessageId id, const Event& when) {
-  const Message& m = message(id);
-  Travel& own = travel(id);
+void StreamRecording::send(std::size_t d, MessageId id, const Event& when) {
+  const DeviceMessage& m = message(id);
+  MessageState& own = travel(id);
   own.sent = when;
   if (m.bytes.value() == 0) {
     own.arrived = when;
@@ -133,15 +133,15 @@ void Recording::send(std::size_t d, MessageId id, const Event& when) {
     move(id);
 }
 
-void Recording::open(MessageId id, const Event& when) {
+void StreamRecording::open(MessageId id, const Event& when) {
   travel(id).opened = when;
   if (travel(id).sent != nullptr) move(id);
 }
 
-void Recording::move(MessageId id) {
-  const Message& m = message(id);
+void StreamRecording::move(MessageId id) {
+  const DeviceMessage& m = message(id);
   if (m.bytes.value() == 0) return;
-  Travel& own = travel(id);
+  MessageState& own = travel(id);
   const std::size_t to = m.receiver.index();
   kernels::Stream& arrivals = *devices_[to].arrivals;
   arrivals.wait(*own.sent);
@@ -150,18 +150,18 @@ void Recording::move(MessageId id) {
   own.arrived = arrivals.record_event();
 }
 
-void Recording::join(std::size_t d, std::size_t r, const Event& when) {
-  const Reduction& reduction = reductions_.list[r];
+void StreamRecording::join(std::size_t d, std::size_t r, const Event& when) {
+  const GradientReduction& reduction = reductions_.list[r];
   const auto member =
       static_cast<std::size_t>(std::ranges::find(reduction.devices, DeviceId(d)) - reduction.devices.begin());
-  Sum& sum = sums_[r];
+  ReductionState& sum = sums_[r];
   sum.regions[member] = worker(d).gradients(reduction.stage);
   if (sum.values[member] == nullptr) {
-    for (const Region& region : sum.regions[member])
+    for (const BufferRegion& region : sum.regions[member])
       if (region.buffer->element() != kernels::Element::fp32)
         throw core::BadInput("an iteration is a graph where gradients that replicas sum are in fp32");
     const std::size_t size = element_count(sum.regions[member]);
-    const Ring ring(reduction.devices.size(), reduction.bytes, 0, false);
+    const ReductionRing ring(reduction.devices.size(), reduction.bytes, 0, false);
     sum.values[member] = std::make_unique<DeviceAccumulator>(worker(d).backend(), nullptr, size);
     sum.rooms[member] =
         std::make_unique<DeviceAccumulator>(worker(d).backend(), nullptr, ring.largest_part(size));
@@ -170,10 +170,10 @@ void Recording::join(std::size_t d, std::size_t r, const Event& when) {
   if (++sum.come == reduction.devices.size()) add_up(r);
 }
 
-void Recording::add_up(std::size_t r) {
-  Sum& sum = sums_[r];
+void StreamRecording::add_up(std::size_t r) {
+  ReductionState& sum = sums_[r];
   for (std::size_t i = 0; i < sum.values.size(); ++i) sum.values[i]->put_taken(sum.regions[i]);
-  Ring::put(sum.values, sum.rooms);
+  ReductionRing::put(sum.values, sum.rooms);
   for (std::size_t i = 0; i < sum.values.size(); ++i) {
     sum.values[i]->put_given(sum.regions[i]);
     sum.done[i] = sum.values[i]->stream().record_event();

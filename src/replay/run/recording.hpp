@@ -10,33 +10,33 @@
 namespace penstock::replay {
 
 /// Follows a program in the order of its dependencies, without waiting. `put` may be called repeatedly.
-class Recording {
+class StreamRecording {
  public:
-  Recording(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
-            const std::vector<DeviceWorker*>& workers);
+  StreamRecording(const DevicePrograms& program, const graph::OpGraph& graph, const plan::Plan& plan,
+                  const std::vector<DeviceWorker*>& workers);
   /// All work comes after the work already given to `origin`, and before the work given to it next.
   void put(kernels::Stream& origin);
 
  private:
   using Event = std::shared_ptr<kernels::Event>;
-  struct Device {
+  struct DeviceState {
     std::size_t next = 0;
     std::unique_ptr<kernels::Stream> arrivals;  ///< keeps the order of arriving bytes
     bool at_barrier = false;
   };
-  struct Travel {
+  struct MessageState {
     Pieces from;
     Event sent, opened, arrived;
   };
-  struct Sum {
+  struct ReductionState {
     std::vector<std::unique_ptr<DeviceAccumulator>> values, rooms;  ///< [replica] created on first use
-    std::vector<std::vector<Region>> regions;  ///< [replica] for replicas that have arrived
+    std::vector<std::vector<BufferRegion>> regions;  ///< [replica] for replicas that have arrived
     std::size_t come = 0;
     std::vector<Event> done;  ///< [replica]
   };
 
-  const Message& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
-  Travel& travel(MessageId id) { return messages_[static_cast<std::size_t>(id)]; }
+  const DeviceMessage& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
+  MessageState& travel(MessageId id) { return messages_[static_cast<std::size_t>(id)]; }
   DeviceWorker& worker(std::size_t device) const { return *workers_[device]; }
   bool works(std::size_t device) const { return !program_.devices[device].empty(); }
   template <class Use>
@@ -54,10 +54,10 @@ class Recording {
 
   const DevicePrograms& program_;
   const std::vector<DeviceWorker*>& workers_;
-  const Reductions reductions_;
-  std::vector<Device> devices_;
-  std::vector<Travel> messages_;
-  std::vector<Sum> sums_;                ///< [reduction]
+  const ReductionList reductions_;
+  std::vector<DeviceState> devices_;
+  std::vector<MessageState> messages_;
+  std::vector<ReductionState> sums_;     ///< [reduction]
   std::size_t waiting_ = 0, alive_ = 0;  ///< devices at the barrier; devices with instructions
 };
 

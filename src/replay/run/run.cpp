@@ -23,7 +23,7 @@ void check_counts(const ReplayOptions& options) {
 }
 
 /// Devices with instructions whose workers are with process `rank`.
-std::size_t at_work(const DevicePrograms& program, const Processes* processes, int rank) {
+std::size_t at_work(const DevicePrograms& program, const MpiProcesses* processes, int rank) {
   std::size_t out = 0;
   for (std::size_t d = 0; d < program.devices.size(); ++d)
     out +=
@@ -31,8 +31,8 @@ std::size_t at_work(const DevicePrograms& program, const Processes* processes, i
   return out;
 }
 
-void check_processes(const DevicePrograms& program, Manner manner, const Processes& processes) {
-  if (manner == Manner::sequential)
+void check_processes(const DevicePrograms& program, ReplayManner manner, const MpiProcesses& processes) {
+  if (manner == ReplayManner::sequential)
     throw core::BadInput("several processes replay devices concurrently, not in sequential emulation");
   for (int rank = 0; rank < processes.size(); ++rank)
     if (at_work(program, &processes, rank) == 0)
@@ -55,15 +55,15 @@ void check_side_by_side(const std::vector<const kernels::Backend*>& backends) {
   }
 }
 
-void check_workers(const DevicePrograms& program, const std::vector<Worker*>& workers, Manner manner,
-                   const Processes* processes) {
+void check_workers(const DevicePrograms& program, const std::vector<Worker*>& workers, ReplayManner manner,
+                   const MpiProcesses* processes) {
   std::vector<const kernels::Backend*> backends;
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     if (program.devices[d].empty() || (processes != nullptr && !processes->has(core::DeviceId(d)))) continue;
     core::require(d < workers.size() && workers[d] != nullptr, "every device with instructions has a worker");
     backends.push_back(&workers[d]->backend());
   }
-  if (manner == Manner::concurrent) check_side_by_side(backends);
+  if (manner == ReplayManner::concurrent) check_side_by_side(backends);
 }
 
 bool needs_cores(const std::vector<Worker*>& workers) {
@@ -71,13 +71,14 @@ bool needs_cores(const std::vector<Worker*>& workers) {
                      [](Worker* worker) { return worker != nullptr && on_host(worker->backend()); });
 }
 
-void check(const DevicePrograms& program, const std::vector<Worker*>& workers, Manner manner,
+void check(const DevicePrograms& program, const std::vector<Worker*>& workers, ReplayManner manner,
            const ReplayOptions& options) {
   check_counts(options);
   if (options.processes != nullptr) check_processes(program, manner, *options.processes);
   check_workers(program, workers, manner, options.processes);
   const std::size_t devices = at_work(program, nullptr, 0), cores = allowed_cores().size();
-  if (manner == Manner::concurrent && options.processes == nullptr && needs_cores(workers) && devices > cores)
+  if (manner == ReplayManner::concurrent && options.processes == nullptr && needs_cores(workers) &&
+      devices > cores)
     throw core::BadInput(
         fmt::format("{} devices side by side need as many cores, and this process may use {}; "
                     "replay it with --sequential",
@@ -103,7 +104,7 @@ std::size_t median(const std::vector<core::Seconds>& times) {
 }
 
 /// [mini-batch run] loss over all devices.
-std::vector<double> losses(const Records& records) {
+std::vector<double> losses(const ReplayRecords& records) {
   std::vector<double> out;
   for (const std::vector<double>& part : records.losses) {
     out.resize(std::max(out.size(), part.size()));
@@ -114,11 +115,11 @@ std::vector<double> losses(const Records& records) {
 
 }  // namespace
 
-std::string_view name(Manner manner) {
-  return manner == Manner::concurrent ? "concurrent" : "sequential";
+std::string_view name(ReplayManner manner) {
+  return manner == ReplayManner::concurrent ? "concurrent" : "sequential";
 }
 
-kernels::MachineShare share_of_machine(const DevicePrograms& program, const Processes* processes) {
+kernels::MachineShare share_of_machine(const DevicePrograms& program, const MpiProcesses* processes) {
   if (processes == nullptr) return {0, at_work(program, nullptr, 0), at_work(program, nullptr, 0)};
   kernels::MachineShare out{0, at_work(program, processes, processes->rank()), 0};
   for (const int rank : processes->on_this_machine()) {
@@ -130,18 +131,19 @@ kernels::MachineShare share_of_machine(const DevicePrograms& program, const Proc
 }
 
 ReplayResult run(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
-                 const std::vector<Worker*>& workers, Manner manner, const ReplayOptions& options) {
+                 const std::vector<Worker*>& workers, ReplayManner manner, const ReplayOptions& options) {
   check(program, workers, manner, options);
   std::optional<OnOneCore> on_one_core;
-  if (manner == Manner::sequential && needs_cores(workers)) on_one_core.emplace();
-  Records records = manner == Manner::concurrent ? run_concurrent(program, problem, plan, workers, options,
-                                                                  cores_for(program, options))
-                                                 : run_sequential(program, problem, plan, workers, options);
-  if (manner == Manner::sequential) note_losses(workers, records);
+  if (manner == ReplayManner::sequential && needs_cores(workers)) on_one_core.emplace();
+  ReplayRecords records =
+      manner == ReplayManner::concurrent
+          ? run_concurrent(program, problem, plan, workers, options, cores_for(program, options))
+          : run_sequential(program, problem, plan, workers, options);
+  if (manner == ReplayManner::sequential) note_losses(workers, records);
   ReplayResult out;
   out.manner = manner;
   if (options.processes != nullptr && options.processes->rank() > 0) return out;
-  for (const Record& record : records.iterations)
+  for (const IterationRecord& record : records.iterations)
     out.iterations.push_back(iteration_time(program, plan, record));
   out.trace = trace_of(program, problem, plan, records.iterations[median(out.iterations)], records.peaks);
   out.losses = losses(records);

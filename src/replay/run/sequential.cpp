@@ -26,18 +26,18 @@ using core::Seconds;
 using schedule::ActionKind;
 
 /// End of an instruction or a sum.
-struct Event {
+struct EndEvent {
   Seconds time;
   bool is_sum = false;
   std::size_t index = 0;  ///< device, or index of the reduction
-  friend bool operator>(const Event& a, const Event& b) {
+  friend bool operator>(const EndEvent& a, const EndEvent& b) {
     return std::tie(a.time, a.is_sum, a.index) > std::tie(b.time, b.is_sum, b.index);
   }
 };
 
 /// Runs task() and adds the name of the instruction to its failure.
 template <class Task>
-auto attempt(std::size_t device, const Instruction& instruction, const Task& task) {
+auto attempt(std::size_t device, const DeviceInstruction& instruction, const Task& task) {
   try {
     return task();
   } catch (...) {
@@ -46,25 +46,25 @@ auto attempt(std::size_t device, const Instruction& instruction, const Task& tas
 }
 
 /// Tensor-parallel groups, whose devices take turns.
-struct Teams {
-  Teams(const plan::Plan& plan, const std::vector<Worker*>& workers, const Stopwatch& stopwatch)
+struct GroupRelays {
+  GroupRelays(const plan::Plan& plan, const std::vector<Worker*>& workers, const Stopwatch& stopwatch)
       : groups(plan) {
     for (const auto& group : groups.list) {
-      relays.push_back(std::make_unique<Relay>(group.size(), stopwatch));
+      relays.push_back(std::make_unique<TaskRelay>(group.size(), stopwatch));
       for (std::size_t m = 0; m < group.size(); ++m)
         workers[group[m].index()]->join(relays.back()->member(m));
     }
   }
-  Groups groups;
-  std::vector<std::unique_ptr<Relay>> relays;  ///< [group]
+  PeerGroups groups;
+  std::vector<std::unique_ptr<TaskRelay>> relays;  ///< [group]
 };
 
-class Iteration {
+class SequentialIteration {
  public:
-  Iteration(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
-            const std::vector<Worker*>& workers, const Reductions& reductions, Teams& teams,
-            const Stopwatch& stopwatch, core::StopToken stop, std::vector<Peak>& peaks,
-            std::vector<std::vector<float>>& room)
+  SequentialIteration(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
+                      const std::vector<Worker*>& workers, const ReductionList& reductions,
+                      GroupRelays& teams, const Stopwatch& stopwatch, core::StopToken stop,
+                      std::vector<DevicePeak>& peaks, std::vector<std::vector<float>>& room)
       : program_(program),
         problem_(problem),
         plan_(plan),
@@ -84,7 +84,7 @@ class Iteration {
     for (const auto& instructions : program.devices) alive_ += !instructions.empty();
   }
 
-  Record run() {
+  IterationRecord run() {
     for (std::size_t d = 0; d < devices_.size(); ++d)
       for (const MessageId id : program_.open_at_start[d]) open(id);
     for (;;) {
@@ -97,30 +97,30 @@ class Iteration {
   }
 
  private:
-  struct Device {
+  struct DeviceState {
     std::size_t next = 0;
     bool busy = false;
     bool at_barrier = false;
     int barriers = 0;  ///< number passed
   };
-  struct Travel {
+  struct MessageState {
     bool sent = false, opened = false, arrived = false;
-    std::vector<Region> from;
+    std::vector<BufferRegion> from;
   };
-  struct Sum {
-    std::vector<std::pair<DeviceId, std::vector<std::vector<Region>>>>
+  struct ReductionState {
+    std::vector<std::pair<DeviceId, std::vector<std::vector<BufferRegion>>>>
         gradients;  ///< terms of the replicas that have arrived
     bool done = false;
     Seconds start;
   };
 
-  const Message& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
-  Travel& travel(MessageId id) { return messages_[static_cast<std::size_t>(id)]; }
+  const DeviceMessage& message(MessageId id) const { return program_.messages[static_cast<std::size_t>(id)]; }
+  MessageState& travel(MessageId id) { return messages_[static_cast<std::size_t>(id)]; }
 
   // Instructions of devices.
 
   void start_if_ready(std::size_t d) {
-    const Device& device = devices_[d];
+    const DeviceState& device = devices_[d];
     if (device.busy || device.next == program_.devices[d].size()) return;
     const bool alone = teams_.groups.of(DeviceId(d)) < 0;
     if (alone || program_.devices[d][device.next].kind == ActionKind::barrier) {
@@ -131,9 +131,9 @@ class Iteration {
   }
 
   bool is_ready(std::size_t d) {
-    Device& device = devices_[d];
+    DeviceState& device = devices_[d];
     if (device.busy || device.next == program_.devices[d].size()) return false;
-    const Instruction& instruction = program_.devices[d][device.next];
+    const DeviceInstruction& instruction = program_.devices[d][device.next];
     if (instruction.kind == ActionKind::barrier && !passes_barrier(device)) return false;
     if (instruction.kind == ActionKind::step && !summed(d, device.next)) return false;
     return std::ranges::all_of(instruction.receives, [&](MessageId id) { return travel(id).arrived; });
@@ -166,11 +166,11 @@ class Iteration {
     }
   }
 
-  const Instruction& next(std::size_t d) const { return program_.devices[d][devices_[d].next]; }
+  const DeviceInstruction& next(std::size_t d) const { return program_.devices[d][devices_[d].next]; }
 
   /// Records that the next instruction has run.
   void note(std::size_t d, Seconds time) {
-    Device& device = devices_[d];
+    DeviceState& device = devices_[d];
     note_memory(*workers_[d], device.next, record_.held[d][device.next], peaks_[d]);
     record_.instructions[d][device.next] = {now_, now_ + time};
     device.busy = true;
@@ -178,8 +178,8 @@ class Iteration {
   }
 
   void end(std::size_t d) {
-    Device& device = devices_[d];
-    const Instruction& instruction = program_.devices[d][device.next];
+    DeviceState& device = devices_[d];
+    const DeviceInstruction& instruction = program_.devices[d][device.next];
     attempt(d, instruction, [&] {
       for (const MessageId id : instruction.sends) send(id);
       for (const MessageId id : instruction.opens)
@@ -191,7 +191,7 @@ class Iteration {
   }
 
   /// All devices must reach their k-th barrier before one continues.
-  bool passes_barrier(Device& device) {
+  bool passes_barrier(DeviceState& device) {
     if (!std::exchange(device.at_barrier, true)) ++at_barrier_;
     if (at_barrier_ < alive_ * (device.barriers + 1)) return false;
     device.at_barrier = false;
@@ -202,8 +202,8 @@ class Iteration {
   // Messages between stages.
 
   void send(MessageId id) {
-    const Message& m = message(id);
-    Travel& own = travel(id);
+    const DeviceMessage& m = message(id);
+    MessageState& own = travel(id);
     own.sent = true;
     if (m.bytes.value() == 0) {
       own.arrived = true;
@@ -224,13 +224,13 @@ class Iteration {
   }
 
   void depart(MessageId id) {
-    const Message& m = message(id);
+    const DeviceMessage& m = message(id);
     move(m, travel(id));
     record_.messages[static_cast<std::size_t>(id)].start = now_;
     flows_.start(static_cast<std::size_t>(id), m.sender, m.receiver, m.bytes, now_);
   }
 
-  void move(const Message& m, Travel& travel) {
+  void move(const DeviceMessage& m, MessageState& travel) {
     Worker &sender = *workers_[m.sender.index()], &receiver = *workers_[m.receiver.index()];
     copy(travel.from, sender.backend(), receiver.incoming(m), receiver.backend());
     travel.from.clear();
@@ -246,7 +246,7 @@ class Iteration {
   void join_sum(std::size_t d, std::size_t position) {
     if (reductions_.at[d][position] < 0) return;
     const auto r = static_cast<std::size_t>(reductions_.at[d][position]);
-    const Reduction& reduction = reductions_.list[r];
+    const GradientReduction& reduction = reductions_.list[r];
     sums_[r].gradients.emplace_back(DeviceId(d), terms(reduction, plan_, DeviceId(d), *workers_[d]));
     if (sums_[r].gradients.size() < reduction.devices.size()) return;
     waiting_.push_back(r);
@@ -277,26 +277,26 @@ class Iteration {
     const std::span room(room_.data(), gradients.size());
     for (std::size_t i = 0; i < gradients.size(); ++i)
       gather(workers_[gradients[i].first.index()]->backend(), gradients[i].second, room[i]);
-    Ring::sum(room);
+    ReductionRing::sum(room);
     for (std::size_t i = 0; i < gradients.size(); ++i)
       for (const auto& regions : gradients[i].second)
         scatter(workers_[gradients[i].first.index()]->backend(), regions, room[i]);
     gradients.clear();
   }
 
-  Seconds time_of(const Reduction& reduction) const {
+  Seconds time_of(const GradientReduction& reduction) const {
     if (reduction.shared)
       return cost::time(problem_, cost::shared_reduction(problem_, plan_, *reduction.shared));
     const plan::Stage& stage = plan_.stages[reduction.stage.index()];
     const auto own = replay::summed(program_, problem_.graph, stage);
     Seconds time;
-    for (const cost::Reduction& part : cost::reductions(problem_, stage, own))
+    for (const cost::GradientReduction& part : cost::reductions(problem_, stage, own))
       time += cost::time(problem_, part);
     return time;
   }
 
   void end_sum(std::size_t r) {
-    const Reduction& reduction = reductions_.list[r];
+    const GradientReduction& reduction = reductions_.list[r];
     sums_[r].done = true;
     for (std::size_t i = 0; i < reduction.devices.size(); ++i) {
       const std::size_t d = reduction.devices[i].index();
@@ -318,7 +318,7 @@ class Iteration {
       record_.messages[id].end = now_;
     }
     while (!ends_.empty() && ends_.top().time <= now_) {
-      const Event event = ends_.top();
+      const EndEvent event = ends_.top();
       ends_.pop();
       event.is_sum ? end_sum(event.index) : end(event.index);
     }
@@ -326,7 +326,7 @@ class Iteration {
   }
 
   [[noreturn]] void stuck(std::size_t d) {
-    const Instruction& instruction = program_.devices[d][devices_[d].next];
+    const DeviceInstruction& instruction = program_.devices[d][devices_[d].next];
     std::string awaited = "others";
     for (const MessageId id : instruction.receives)
       if (!travel(id).arrived) awaited = name(message(id));
@@ -339,19 +339,19 @@ class Iteration {
   const cost::Problem& problem_;
   const plan::Plan& plan_;
   const std::vector<Worker*>& workers_;
-  const Reductions& reductions_;
-  Teams& teams_;
+  const ReductionList& reductions_;
+  GroupRelays& teams_;
   const Stopwatch& stopwatch_;
   const core::StopToken stop_;
-  std::vector<Peak>& peaks_;
+  std::vector<DevicePeak>& peaks_;
   std::vector<std::vector<float>>& room_;  ///< buffers for sums: allocating memory takes longer than the sums
-  Flows flows_;
-  Record record_;
+  MessageFlows flows_;
+  IterationRecord record_;
   Seconds now_{};
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> ends_;
-  std::vector<Device> devices_;
-  std::vector<Travel> messages_;
-  std::vector<Sum> sums_;             ///< [reduction]
+  std::priority_queue<EndEvent, std::vector<EndEvent>, std::greater<>> ends_;
+  std::vector<DeviceState> devices_;
+  std::vector<MessageState> messages_;
+  std::vector<ReductionState> sums_;  ///< [reduction]
   std::vector<std::size_t> waiting_;  ///< reductions that all replicas have reached, in that order
   std::vector<std::int32_t> in_sum_;  ///< [device] current sum; -1: none
   int alive_ = 0, at_barrier_ = 0;
@@ -363,18 +363,18 @@ Seconds steady_time() {
   return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-Records run_sequential(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
-                       const std::vector<Worker*>& workers, const ReplayOptions& options,
-                       const Stopwatch& stopwatch) {
-  Records out;
+ReplayRecords run_sequential(const DevicePrograms& program, const cost::Problem& problem,
+                             const plan::Plan& plan, const std::vector<Worker*>& workers,
+                             const ReplayOptions& options, const Stopwatch& stopwatch) {
+  ReplayRecords out;
   out.peaks.resize(program.devices.size());
-  const Reductions reductions(program, problem.graph, plan);
-  Teams teams(plan, workers, stopwatch);
+  const ReductionList reductions(program, problem.graph, plan);
+  GroupRelays teams(plan, workers, stopwatch);
   std::vector<std::vector<float>> room;
   for (int i = 0; i < options.warm_up + options.iterations; ++i) {
-    Iteration iteration(program, problem, plan, workers, reductions, teams, stopwatch, options.stop,
-                        out.peaks, room);
-    Record record = iteration.run();
+    SequentialIteration iteration(program, problem, plan, workers, reductions, teams, stopwatch, options.stop,
+                                  out.peaks, room);
+    IterationRecord record = iteration.run();
     if (i >= options.warm_up) out.iterations.push_back(std::move(record));
   }
   return out;

@@ -21,8 +21,8 @@ core::Seconds steady_time();
 /// begins when the last one arrives and takes its closed form (cost::GroupTimes). Differs from parallel
 /// devices: there is no competition for memory bandwidth or for a host; cluster::DeviceType::overlap_slowdown
 /// is not applied.
-Records run_sequential(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
-                       const std::vector<Worker*>& workers, const ReplayOptions& options,
-                       const Stopwatch& stopwatch = steady_time);
+ReplayRecords run_sequential(const DevicePrograms& program, const cost::Problem& problem,
+                             const plan::Plan& plan, const std::vector<Worker*>& workers,
+                             const ReplayOptions& options, const Stopwatch& stopwatch = steady_time);
 
 }  // namespace penstock::replay

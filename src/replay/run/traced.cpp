@@ -17,9 +17,9 @@ using plan::MemoryKind;
 using trace::TaskKind;
 
 /// Interval of everything that a trace shows.
-Interval extent(const DevicePrograms& program, const Record& record) {
-  Interval out{Seconds(std::numeric_limits<double>::max()), Seconds(0)};
-  const auto include = [&](const Interval& when) {
+TimeInterval extent(const DevicePrograms& program, const IterationRecord& record) {
+  TimeInterval out{Seconds(std::numeric_limits<double>::max()), Seconds(0)};
+  const auto include = [&](const TimeInterval& when) {
     if (!when.happened()) return;
     out.start = std::min(out.start, when.start);
     out.end = std::max(out.end, when.end);
@@ -28,17 +28,17 @@ Interval extent(const DevicePrograms& program, const Record& record) {
     for (std::size_t p = 0; p < program.devices[d].size(); ++p)
       include(program::computes(program.devices[d][p].kind) ? record.instructions[d][p]
                                                             : record.reductions[d][p]);
-  for (const Interval& when : record.messages) include(when);
+  for (const TimeInterval& when : record.messages) include(when);
   return out;
 }
 
 /// Time at which the first `count` mini-batches have passed all stages.
 Seconds end_of(std::int64_t count, const DevicePrograms& program, const plan::Plan& plan,
-               const Record& record) {
+               const IterationRecord& record) {
   Seconds end;
   for (std::size_t d = 0; d < program.devices.size(); ++d)
     for (std::size_t p = 0; p < program.devices[d].size(); ++p) {
-      const Instruction& instruction = program.devices[d][p];
+      const DeviceInstruction& instruction = program.devices[d][p];
       if (program::releases(instruction.kind) &&
           instruction.samples.end() <= count * plan.training.mini_batch)
         end = std::max(end, record.instructions[d][p].end);
@@ -46,10 +46,10 @@ Seconds end_of(std::int64_t count, const DevicePrograms& program, const plan::Pl
   return end;
 }
 
-class Tracer {
+class TraceBuilder {
  public:
-  Tracer(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
-         const Record& record, const std::vector<Peak>& peaks)
+  TraceBuilder(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
+               const IterationRecord& record, const std::vector<DevicePeak>& peaks)
       : program_(program),
         problem_(problem),
         plan_(plan),
@@ -64,7 +64,7 @@ class Tracer {
     out_.devices.resize(problem_.cluster.size());
     for (std::size_t d = 0; d < program_.devices.size(); ++d) add_passes(d);
     for (std::size_t m = 0; m < program_.messages.size(); ++m) add_message(m);
-    for (const Reduction& sum : Reductions(program_, problem_.graph, plan_).list) add_sum(sum);
+    for (const GradientReduction& sum : ReductionList(program_, problem_.graph, plan_).list) add_sum(sum);
     std::stable_sort(out_.spans.begin(), out_.spans.end(), [](const trace::Span& a, const trace::Span& b) {
       return std::tie(a.start, a.device, a.kind, a.stage, a.micro_batch) <
              std::tie(b.start, b.device, b.kind, b.stage, b.micro_batch);
@@ -76,7 +76,7 @@ class Tracer {
  private:
   Picoseconds at(Seconds time) const { return to_picoseconds(time - origin_); }
 
-  trace::Span& add(TaskKind kind, core::DeviceId device, core::StageId stage, const Interval& when) {
+  trace::Span& add(TaskKind kind, core::DeviceId device, core::StageId stage, const TimeInterval& when) {
     trace::Span span;
     span.kind = kind;
     span.device = device;
@@ -89,7 +89,7 @@ class Tracer {
 
   void add_passes(std::size_t d) {
     for (std::size_t p = 0; p < program_.devices[d].size(); ++p) {
-      const Instruction& i = program_.devices[d][p];
+      const DeviceInstruction& i = program_.devices[d][p];
       if (!program::computes(i.kind)) continue;
       trace::Span& span =
           add(program::traced(i.kind), core::DeviceId(d), i.stage, record_.instructions[d][p]);
@@ -99,7 +99,7 @@ class Tracer {
   }
 
   void add_message(std::size_t m) {
-    const Message& message = program_.messages[m];
+    const DeviceMessage& message = program_.messages[m];
     if (!record_.messages[m].happened()) return;
     trace::Span& span = add(TaskKind::transfer, message.sender, message.from, record_.messages[m]);
     span.peer = message.receiver;
@@ -108,13 +108,13 @@ class Tracer {
   }
 
   /// Adds a sum; nothing moves for a single device.
-  void add_sum(const Reduction& sum) {
+  void add_sum(const GradientReduction& sum) {
     if (sum.devices.size() < 2) return;
     Seconds start;
     for (std::size_t r = 0; r < sum.devices.size(); ++r)
       start = std::max(start, record_.reductions[sum.devices[r].index()][sum.position[r]].start);
     for (std::size_t r = 0; r < sum.devices.size(); ++r) {
-      const Interval& own = record_.reductions[sum.devices[r].index()][sum.position[r]];
+      const TimeInterval& own = record_.reductions[sum.devices[r].index()][sum.position[r]];
       trace::Span& span =
           add(TaskKind::all_reduce, sum.devices[r], sum.stage, {start, std::max(start, own.end)});
       span.bytes = sum.bytes;
@@ -128,10 +128,10 @@ class Tracer {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s)
       if (std::count(plan_.stages[s].devices.begin(), plan_.stages[s].devices.end(), core::DeviceId(d)) > 0)
         device.stages.push_back(core::StageId(s));
-    const Peak& peak = peaks_[d];
+    const DevicePeak& peak = peaks_[d];
     device.fixed = peak.memory;
-    const Held most{plan::at(peak.memory, MemoryKind::activations),
-                    plan::at(peak.memory, MemoryKind::buffers)};
+    const HeldMemory most{plan::at(peak.memory, MemoryKind::activations),
+                          plan::at(peak.memory, MemoryKind::buffers)};
     plan::at(device.fixed, MemoryKind::activations) = plan::at(device.fixed, MemoryKind::buffers) =
         core::Bytes(0);
     device.memory = {{}};
@@ -142,14 +142,14 @@ class Tracer {
     }
   }
 
-  static Held within(const Held& most, Held held) {
+  static HeldMemory within(const HeldMemory& most, HeldMemory held) {
     const core::Bytes excess = held.activations + held.buffers - most.activations - most.buffers;
     held.activations -= std::clamp(excess, core::Bytes(0), held.activations);
     return held;
   }
 
   /// Points at one time are merged.
-  void add_point(trace::DeviceTrace& device, Seconds time, const Held& held) const {
+  void add_point(trace::DeviceTrace& device, Seconds time, const HeldMemory& held) const {
     const Picoseconds moment = std::max(Picoseconds(0), at(time));
     const trace::MemoryPoint point{moment, held.activations, held.buffers};
     if (device.memory.back().time == moment)
@@ -161,17 +161,17 @@ class Tracer {
   const DevicePrograms& program_;
   const cost::Problem& problem_;
   const plan::Plan& plan_;
-  const Record& record_;
-  const std::vector<Peak>& peaks_;
+  const IterationRecord& record_;
+  const std::vector<DevicePeak>& peaks_;
   const Seconds origin_;
   trace::Trace out_;
 };
 
 }  // namespace
 
-Seconds iteration_time(const DevicePrograms& program, const plan::Plan& plan, const Record& record) {
+Seconds iteration_time(const DevicePrograms& program, const plan::Plan& plan, const IterationRecord& record) {
   if (program.mini_batches == 1) {
-    const Interval whole = extent(program, record);
+    const TimeInterval whole = extent(program, record);
     return whole.end - whole.start;
   }
   const auto [begin, end] = schedule::steady_part(plan);
@@ -180,8 +180,8 @@ Seconds iteration_time(const DevicePrograms& program, const plan::Plan& plan, co
 }
 
 trace::Trace trace_of(const DevicePrograms& program, const cost::Problem& problem, const plan::Plan& plan,
-                      const Record& record, const std::vector<Peak>& peaks) {
-  return Tracer(program, problem, plan, record, peaks).trace();
+                      const IterationRecord& record, const std::vector<DevicePeak>& peaks) {
+  return TraceBuilder(program, problem, plan, record, peaks).trace();
 }
 
 }  // namespace penstock::replay

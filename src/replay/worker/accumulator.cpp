@@ -11,22 +11,22 @@ namespace {
 using kernels::Backend;
 using kernels::Element;
 
-class HostAccumulator : public Accumulator {
+class HostAccumulator : public GradientAccumulator {
  public:
   HostAccumulator(Backend& backend, std::size_t size)
       : backend_(backend), values_(std::make_shared<std::vector<float>>(size)) {}
   std::size_t size() const override { return values_->size(); }
-  void take(const std::vector<Region>& regions) override { gather(backend_, regions, *values_); }
-  void give(const std::vector<Region>& regions) override { scatter(backend_, regions, *values_); }
+  void take(const std::vector<BufferRegion>& regions) override { gather(backend_, regions, *values_); }
+  void give(const std::vector<BufferRegion>& regions) override { scatter(backend_, regions, *values_); }
   Pieces piece(std::size_t first, std::size_t count) override {
     return {{values_, reinterpret_cast<std::byte*>(values_->data() + first), count * sizeof(float)}};
   }
-  void add(std::size_t first, const Accumulator& terms, std::size_t count) override {
+  void add(std::size_t first, const GradientAccumulator& terms, std::size_t count) override {
     const std::vector<float>& more = *dynamic_cast<const HostAccumulator&>(terms).values_;
     for (std::size_t i = 0; i < count; ++i) (*values_)[first + i] += more[i];
   }
   bool sum(kernels::Collectives&, std::size_t) override { return false; }
-  std::unique_ptr<Accumulator> room(std::size_t size) const override {
+  std::unique_ptr<GradientAccumulator> room(std::size_t size) const override {
     return std::make_unique<HostAccumulator>(backend_, size);
   }
 
@@ -37,11 +37,11 @@ class HostAccumulator : public Accumulator {
 
 }  // namespace
 
-std::unique_ptr<Accumulator> make_accumulator(Backend& backend, Copier* copier,
-                                              const std::vector<Region>& regions) {
+std::unique_ptr<GradientAccumulator> make_accumulator(Backend& backend, PieceCopier* copier,
+                                                      const std::vector<BufferRegion>& regions) {
   const std::size_t size = element_count(regions);
   const bool plain = std::ranges::all_of(
-      regions, [](const Region& region) { return region.buffer->element() == Element::fp32; });
+      regions, [](const BufferRegion& region) { return region.buffer->element() == Element::fp32; });
   if (copier != nullptr && plain && size > 0)
     return std::make_unique<DeviceAccumulator>(backend, copier, size);
   return std::make_unique<HostAccumulator>(backend, size);

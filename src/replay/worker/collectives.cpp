@@ -8,20 +8,20 @@
 namespace penstock::replay {
 namespace {
 
-using Shared = Peers::Shared;
+using Shared = GroupPeers::Shared;
 
 std::size_t size(core::Bytes bytes) {
   return static_cast<std::size_t>(bytes.value());
 }
 
-Region all_of(const Lease& lease) {
+BufferRegion all_of(const Lease& lease) {
   return {lease, core::Bytes(0), lease->bytes()};
 }
 
 /// Bytes of a buffer in host memory: its own if it is there, otherwise a copy that is written back.
 class HostView {
  public:
-  HostView(Device& device, const Lease& lease) : device_(device), lease_(lease) {
+  HostView(DeviceContext& device, const Lease& lease) : device_(device), lease_(lease) {
     if (on_host(device.backend)) {
       bytes_ = {static_cast<std::byte*>(lease->data()), size(lease->bytes())};
       return;
@@ -36,21 +36,21 @@ class HostView {
   }
 
  private:
-  Device& device_;
+  DeviceContext& device_;
   Lease lease_;
   std::vector<std::byte> copy_;
   std::span<std::byte> bytes_;
 };
 
-void share(Device& device, const Shared& own, core::Seconds time,
+void share(DeviceContext& device, const Shared& own, core::Seconds time,
            const std::function<void(const std::vector<Shared>&)>& use) {
   core::require(device.peers != nullptr, "a device of a group has joined it");
   device.peers->share(own, time, use);
 }
 
 /// Copies the numbers of `to` that `from` has; both belong to one tensor.
-void fill(std::span<std::byte> to, const Shard& wanted, std::span<const std::byte> from, const Shard& there,
-          std::size_t element) {
+void fill(std::span<std::byte> to, const TensorShard& wanted, std::span<const std::byte> from,
+          const TensorShard& there, std::size_t element) {
   each_common(wanted, there, [&](std::int64_t a, std::int64_t b, std::int64_t count) {
     std::memcpy(to.data() + static_cast<std::size_t>(a) * element,
                 from.data() + static_cast<std::size_t>(b) * element,
@@ -60,13 +60,14 @@ void fill(std::span<std::byte> to, const Shard& wanted, std::span<const std::byt
 
 }  // namespace
 
-void all_reduce(Device& device, const std::vector<Lease>& terms, core::Seconds time) {
+void all_reduce(DeviceContext& device, const std::vector<Lease>& terms, core::Seconds time) {
   core::require(device.peers != nullptr, "a device of a group has joined it");
   all_reduce(device, *device.peers, terms, time);
 }
 
-void all_reduce(Device& device, Peers& peers, const std::vector<Lease>& terms, core::Seconds time) {
-  std::vector<Region> regions;
+void all_reduce(DeviceContext& device, GroupPeers& peers, const std::vector<Lease>& terms,
+                core::Seconds time) {
+  std::vector<BufferRegion> regions;
   for (const Lease& term : terms) regions.push_back(all_of(term));
   device.stream->synchronise();
   const std::vector<float> own = gather(device.backend, regions);
@@ -81,22 +82,23 @@ void all_reduce(Device& device, Peers& peers, const std::vector<Lease>& terms, c
   scatter(device.backend, regions, sum);
 }
 
-Lease reshard(Device& device, const Lease& tensor, const Sharding& from, const Sharding& to, Extent extent,
-              plan::MemoryKind kind, const std::string& what, core::Seconds time) {
+Lease reshard(DeviceContext& device, const Lease& tensor, const TensorSharding& from,
+              const TensorSharding& to, TensorExtent extent, plan::MemoryKind kind, const std::string& what,
+              core::Seconds time) {
   if (from == to) return tensor;
-  const Shard wanted = to.shard(device.division.member(), extent.samples, extent.count);
+  const TensorShard wanted = to.shard(device.division.member(), extent.samples, extent.count);
   Lease out = device.pool->acquire(tensor->element(), wanted.count(), kind, what);
   reshard(device, {{tensor, from, to, extent.count, out}}, extent.samples, time);
   return out;
 }
 
-void reshard(Device& device, const std::vector<Resharding>& tensors, std::int64_t samples,
+void reshard(DeviceContext& device, const std::vector<TensorResharding>& tensors, std::int64_t samples,
              core::Seconds time) {
   const std::size_t member = device.division.member();
   device.stream->synchronise();
   std::vector<HostView> own, results;
   Shared shared;
-  for (const Resharding& one : tensors) {
+  for (const TensorResharding& one : tensors) {
     shared.push_back(own.emplace_back(device, one.tensor).bytes());
     results.emplace_back(device, one.into);
   }
@@ -115,12 +117,12 @@ void reshard(Device& device, const std::vector<Resharding>& tensors, std::int64_
   for (const HostView& result : results) result.write_back();
 }
 
-void reduce_scatter(Device& device, const std::vector<Scattering>& tensors, std::int64_t samples,
+void reduce_scatter(DeviceContext& device, const std::vector<SumScattering>& tensors, std::int64_t samples,
                     core::Seconds time) {
   device.stream->synchronise();
   std::vector<std::vector<float>> own, sums;
   Shared shared;
-  for (const Scattering& one : tensors) {
+  for (const SumScattering& one : tensors) {
     shared.push_back(std::as_bytes(std::span(own.emplace_back(gather(device.backend, {all_of(one.term)})))));
     sums.emplace_back(static_cast<std::size_t>(one.into->count()));
   }
@@ -129,7 +131,7 @@ void reduce_scatter(Device& device, const std::vector<Scattering>& tensors, std:
       for (std::size_t i = 0; i < tensors.size(); ++i) {
         const auto* term = reinterpret_cast<const float*>(terms[i].data());
         each_common(tensors[i].to.shard(device.division.member(), samples, tensors[i].count),
-                    Sharding().shard(0, samples, tensors[i].count),
+                    TensorSharding().shard(0, samples, tensors[i].count),
                     [&](std::int64_t to, std::int64_t from, std::int64_t count) {
                       for (std::int64_t k = 0; k < count; ++k)
                         sums[i][static_cast<std::size_t>(to + k)] += term[from + k];
@@ -140,7 +142,7 @@ void reduce_scatter(Device& device, const std::vector<Scattering>& tensors, std:
     scatter(device.backend, {all_of(tensors[i].into)}, sums[i]);
 }
 
-void shift(Device& device, const std::vector<Lease>& own, const std::vector<Lease>& into,
+void shift(DeviceContext& device, const std::vector<Lease>& own, const std::vector<Lease>& into,
            core::Seconds time) {
   const std::size_t before =
       (device.division.member() + device.division.members() - 1) % device.division.members();
@@ -158,8 +160,8 @@ void shift(Device& device, const std::vector<Lease>& own, const std::vector<Leas
   for (const HostView& view : to) view.write_back();
 }
 
-void complete(Device& device, const std::vector<Lease>& buffers, const std::vector<MissingBytes>& missing,
-              core::Seconds time) {
+void complete(DeviceContext& device, const std::vector<Lease>& buffers,
+              const std::vector<MissingBytes>& missing, core::Seconds time) {
   device.stream->synchronise();
   std::vector<HostView> views;
   Shared own;

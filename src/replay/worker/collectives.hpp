@@ -8,44 +8,47 @@ namespace penstock::replay {
 
 /// In place, in the order of the group: all end with identical bits. Sums are in fp32. One collective, taking
 /// `time`.
-void all_reduce(Device& device, const std::vector<Lease>& terms, core::Seconds time);
+void all_reduce(DeviceContext& device, const std::vector<Lease>& terms, core::Seconds time);
 /// Like all_reduce, among these peers.
-void all_reduce(Device& device, Peers& peers, const std::vector<Lease>& terms, core::Seconds time);
+void all_reduce(DeviceContext& device, GroupPeers& peers, const std::vector<Lease>& terms,
+                core::Seconds time);
 
 /// A tensor of `samples` times `count` numbers.
-struct Extent {
+struct TensorExtent {
   std::int64_t samples, count;
 };
 /// Reshards the tensor from `from` to `to`, by a collective if a device lacks numbers.
-Lease reshard(Device& device, const Lease& tensor, const Sharding& from, const Sharding& to, Extent extent,
-              plan::MemoryKind kind, const std::string& what, core::Seconds time);
+Lease reshard(DeviceContext& device, const Lease& tensor, const TensorSharding& from,
+              const TensorSharding& to, TensorExtent extent, plan::MemoryKind kind, const std::string& what,
+              core::Seconds time);
 
 /// A tensor of `count` numbers per sample, resharded into a buffer.
-struct Resharding {
+struct TensorResharding {
   Lease tensor;
-  Sharding from, to;
+  TensorSharding from, to;
   std::int64_t count;
   Lease into;
 };
 /// Reshards several tensors at once: one collective, taking `time`.
-void reshard(Device& device, const std::vector<Resharding>& tensors, std::int64_t samples,
+void reshard(DeviceContext& device, const std::vector<TensorResharding>& tensors, std::int64_t samples,
              core::Seconds time);
 
 /// Whole tensors of `count` numbers per sample, of which every device has a term; each device gets its shard
 /// of the sum.
-struct Scattering {
+struct SumScattering {
   Lease term;
-  Sharding to;
+  TensorSharding to;
   std::int64_t count;
   Lease into;
 };
 /// Sums are in fp32, in the order of the group. One collective, taking `time`.
-void reduce_scatter(Device& device, const std::vector<Scattering>& tensors, std::int64_t samples,
+void reduce_scatter(DeviceContext& device, const std::vector<SumScattering>& tensors, std::int64_t samples,
                     core::Seconds time);
 
 /// Fills `into` with `own` of the previous device; the first device gets that of the last one. One
 /// collective, taking `time`.
-void shift(Device& device, const std::vector<Lease>& own, const std::vector<Lease>& into, core::Seconds time);
+void shift(DeviceContext& device, const std::vector<Lease>& own, const std::vector<Lease>& into,
+           core::Seconds time);
 
 /// Bytes that another device of the group has, at the same place of the same buffer.
 struct MissingBytes {
@@ -54,7 +57,7 @@ struct MissingBytes {
 };
 /// Fetches the missing bytes from the other members. No member may lack bytes that another one fetches from
 /// it.
-void complete(Device& device, const std::vector<Lease>& buffers, const std::vector<MissingBytes>& missing,
-              core::Seconds time);
+void complete(DeviceContext& device, const std::vector<Lease>& buffers,
+              const std::vector<MissingBytes>& missing, core::Seconds time);
 
 }  // namespace penstock::replay

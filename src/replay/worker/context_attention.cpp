@@ -27,7 +27,7 @@ graph::Operator dense(const graph::Operator& op, std::size_t which) {
 
 }  // namespace
 
-ContextAttention::ContextAttention(Device& device, const ContextGroup& group, core::OpId id,
+ContextAttention::ContextAttention(DeviceContext& device, const ContextGroup& group, core::OpId id,
                                    std::int64_t samples)
     : device_(device), name_(device.name(id)), core_(make_context_core(device, group, id, samples)) {
   const OperatorShard& shard = device.shard(id);
@@ -36,7 +36,8 @@ ContextAttention::ContextAttention(Device& device, const ContextGroup& group, co
     if (which < kResult) slots_.inputs.push_back(dense_[which]->slots().inputs[0]);
     if (which < kResult) slots_.handed.push_back(dense_[which]->slots().output);
   }
-  for (const kernels::Parameter& parameter : shard.parameters) slots_.parameters.push_back(parameter.slot);
+  for (const kernels::ParameterSlot& parameter : shard.parameters)
+    slots_.parameters.push_back(parameter.slot);
   slots_.output = dense_[kResult]->slots().output;
   slots_.saved = core_->saved();
   slots_.saved.push_back(dense_[kResult]->slots().inputs[0]);

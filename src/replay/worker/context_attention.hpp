@@ -13,9 +13,9 @@ namespace penstock::replay {
 class ContextAttention : public kernels::Kernel {
  public:
   /// For an attention of the device's stages. Throws BadInput like the kernels.
-  ContextAttention(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples);
+  ContextAttention(DeviceContext& device, const ContextGroup& group, core::OpId id, std::int64_t samples);
 
-  const kernels::Slots& slots() const override { return slots_; }
+  const kernels::KernelSlots& slots() const override { return slots_; }
   bool has(graph::Pass) const override { return true; }
   void run(graph::Pass pass, const kernels::Operands& operands, kernels::Stream& stream) override;
   std::string algorithm(graph::Pass pass) const override;
@@ -27,11 +27,11 @@ class ContextAttention : public kernels::Kernel {
   void input_gradients(const kernels::Operands& all, kernels::Stream& stream);
   void weight_gradients(const kernels::Operands& all, kernels::Stream& stream);
 
-  Device& device_;
+  DeviceContext& device_;
   const std::string name_;
   std::array<kernels::Kernel*, 4> dense_{};  ///< of query, key, value and result
   std::unique_ptr<ContextCore> core_;
-  kernels::Slots slots_;
+  kernels::KernelSlots slots_;
 };
 
 }  // namespace penstock::replay

@@ -14,7 +14,7 @@ using plan::MemoryKind;
 /// Common part of both kinds: a kernel that attends to all keys, or has all tokens, at once.
 class WholeCore : public ContextCore {
  public:
-  WholeCore(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples,
+  WholeCore(DeviceContext& device, const ContextGroup& group, core::OpId id, std::int64_t samples,
             const Attention& met)
       : device_(device),
         name_(device.name(id)),
@@ -25,7 +25,7 @@ class WholeCore : public ContextCore {
     kernel_ = &device.kernels.core_of(op, samples);
     const layout::ContextTensors sent =
         layout::context_tensors(device.graph.op(id), device.graph.element_bytes());
-    const layout::Collectives all = layout::context_collectives(id, sent, group.exchange);
+    const layout::GroupCollectives all = layout::context_collectives(id, sent, group.exchange);
     for (const auto& each : all.forward) time_.forward += group.times.time(each, samples);
     for (const auto& each : all.backward) time_.input_gradient += group.times.time(each, samples);
   }
@@ -35,7 +35,7 @@ class WholeCore : public ContextCore {
   /// A tensor of the whole attention, and its division by tokens and by heads.
   struct DividedTensor {
     std::int64_t count;  ///< per sample
-    Sharding tokens, heads;
+    TensorSharding tokens, heads;
   };
   DividedTensor divided(std::int64_t tokens) const {
     const std::int64_t inner = whole_.inner_width();
@@ -62,7 +62,7 @@ class WholeCore : public ContextCore {
     kernel_->run(Pass::input_gradient, all, *device_.stream);
   }
 
-  Device& device_;
+  DeviceContext& device_;
   const std::string name_;
   const std::int64_t samples_;
   const Attention whole_;
@@ -84,7 +84,7 @@ class WholeCore : public ContextCore {
 /// Engine); their gradients are reduce-scattered.
 class GatheringCore : public WholeCore {
  public:
-  GatheringCore(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples)
+  GatheringCore(DeviceContext& device, const ContextGroup& group, core::OpId id, std::int64_t samples)
       : WholeCore(device, group, id, samples, met_by(device, id)) {}
 
   std::vector<Slot> saved() const override {
@@ -104,7 +104,7 @@ class GatheringCore : public WholeCore {
     const Triple met = gathered(room(saved), time_.input_gradient / 2);
     const Triple terms = {gradients[0], like(kernel_->slots().inputs[1]), like(kernel_->slots().inputs[2])};
     attend_backward(met, result, result_gradient, saved, 3, terms);
-    const Sharding tokens = keys().tokens;
+    const TensorSharding tokens = keys().tokens;
     reduce_scatter(
         device_,
         {{terms[1], tokens, keys().count, gradients[1]}, {terms[2], tokens, keys().count, gradients[2]}},
@@ -112,7 +112,7 @@ class GatheringCore : public WholeCore {
   }
 
  private:
-  static Attention met_by(const Device& device, core::OpId id) {
+  static Attention met_by(const DeviceContext& device, core::OpId id) {
     Attention out = as<Attention>(device.shard(id).op);
     out.own_keys = 0;
     return out;
@@ -121,7 +121,8 @@ class GatheringCore : public WholeCore {
     Triple out = {own[0], like(kernel_->slots().inputs[1]), like(kernel_->slots().inputs[2])};
     const auto [count, tokens, heads] = keys();
     reshard(device_,
-            {{own[1], tokens, Sharding(), count, out[1]}, {own[2], tokens, Sharding(), count, out[2]}},
+            {{own[1], tokens, TensorSharding(), count, out[1]},
+             {own[2], tokens, TensorSharding(), count, out[2]}},
             samples_, time);
     return out;
   }
@@ -130,7 +131,7 @@ class GatheringCore : public WholeCore {
 /// Exchanges tokens for heads: each device gets all tokens of some heads.
 class TradingCore : public WholeCore {
  public:
-  TradingCore(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples)
+  TradingCore(DeviceContext& device, const ContextGroup& group, core::OpId id, std::int64_t samples)
       : WholeCore(device, group, id, samples, met_by(device, id)) {}
 
   /// Query, key, value and result of its heads, and the kernel's saved tensors.
@@ -165,7 +166,7 @@ class TradingCore : public WholeCore {
   }
 
  private:
-  static Attention met_by(const Device& device, core::OpId id) {
+  static Attention met_by(const DeviceContext& device, core::OpId id) {
     Attention out = as<Attention>(device.graph.op(id));
     const auto members = static_cast<std::int64_t>(device.division.members());
     out.inner = out.inner_width() / members;
@@ -176,10 +177,10 @@ class TradingCore : public WholeCore {
   Lease of_tokens(const DividedTensor& tensor) const {
     return WholeCore::room(tensor.tokens.shard(device_.division.member(), samples_, tensor.count).count());
   }
-  static Resharding to_heads(const DividedTensor& tensor, const Lease& from, const Lease& into) {
+  static TensorResharding to_heads(const DividedTensor& tensor, const Lease& from, const Lease& into) {
     return {from, tensor.tokens, tensor.heads, tensor.count, into};
   }
-  static Resharding to_tokens(const DividedTensor& tensor, const Lease& from, const Lease& into) {
+  static TensorResharding to_tokens(const DividedTensor& tensor, const Lease& from, const Lease& into) {
     return {from, tensor.heads, tensor.tokens, tensor.count, into};
   }
 };
@@ -187,13 +188,13 @@ class TradingCore : public WholeCore {
 }  // namespace
 
 ContextGroup::ContextGroup(const cluster::Cluster& cluster, const plan::Stage& stage)
-    : exchange(stage.context_exchange), times(cluster, layout::groups(stage, layout::Among::context)) {
+    : exchange(stage.context_exchange), times(cluster, layout::groups(stage, layout::GroupScope::context)) {
   if (exchange == plan::ContextExchange::ring)
     hop = cost::ring_hop(cluster, plan::Mesh(stage).groups(plan::MeshDim::context));
 }
 
-std::unique_ptr<ContextCore> make_context_core(Device& device, const ContextGroup& group, core::OpId id,
-                                               std::int64_t samples) {
+std::unique_ptr<ContextCore> make_context_core(DeviceContext& device, const ContextGroup& group,
+                                               core::OpId id, std::int64_t samples) {
   switch (group.exchange) {
     case plan::ContextExchange::all_gather:
       return std::make_unique<GatheringCore>(device, group, id, samples);

@@ -15,7 +15,7 @@ struct ContextGroup {
   ContextGroup(const cluster::Cluster& cluster, const plan::Stage& stage);
   plan::ContextExchange exchange;
   cost::GroupTimes times;
-  cost::Affine hop;  ///< from one device to the next in a ring
+  cost::AffineTime hop;  ///< from one device to the next in a ring
 };
 
 /// Wraps a buffer that another owner keeps alive.
@@ -44,10 +44,10 @@ class ContextCore {
 };
 
 /// Creates the kind that the stage's plan requires. Throws BadInput if the device has no kernel of a core.
-std::unique_ptr<ContextCore> make_context_core(Device& device, const ContextGroup& group, core::OpId id,
-                                               std::int64_t samples);
+std::unique_ptr<ContextCore> make_context_core(DeviceContext& device, const ContextGroup& group,
+                                               core::OpId id, std::int64_t samples);
 /// Creates a core that passes blocks of keys and values from device to device (Liu et al., ICLR 2024).
-std::unique_ptr<ContextCore> make_ring_core(Device& device, const ContextGroup& group, core::OpId id,
+std::unique_ptr<ContextCore> make_ring_core(DeviceContext& device, const ContextGroup& group, core::OpId id,
                                             std::int64_t samples);
 
 }  // namespace penstock::replay

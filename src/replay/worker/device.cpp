@@ -6,25 +6,26 @@
 
 namespace penstock::replay {
 
-kernels::Kernel& Kernels::of(const graph::Operator& op, std::int64_t samples) {
+kernels::Kernel& KernelCache::of(const graph::Operator& op, std::int64_t samples) {
   auto& kernel = kernels_[{op.kind, op.attributes, samples}];
   if (kernel == nullptr) kernel = backend_.make_kernel(op, samples, precision_);
   return *kernel;
 }
 
-kernels::Kernel& Kernels::core_of(const graph::Operator& attention, std::int64_t samples) {
+kernels::Kernel& KernelCache::core_of(const graph::Operator& attention, std::int64_t samples) {
   auto& kernel = cores_[{attention.kind, attention.attributes, samples}];
   if (kernel == nullptr) kernel = backend_.make_attention_core(attention, samples, precision_);
   return *kernel;
 }
 
-Device::Device(kernels::Backend& b, const cost::Problem& problem, const plan::Plan& plan, core::DeviceId id,
-               const TrainingSetup& s)
+DeviceContext::DeviceContext(kernels::Backend& b, const cost::Problem& problem, const plan::Plan& plan,
+                             core::DeviceId id, const TrainingSetup& s)
     : backend(b),
       graph(problem.graph),
       cluster(problem.cluster),
       setup(s),
-      pool(std::make_shared<Pool>(b, problem.cluster.type(id).memory, fmt::format("device {}", id.index()))),
+      pool(std::make_shared<BufferPool>(b, problem.cluster.type(id).memory,
+                                        fmt::format("device {}", id.index()))),
       wires(kernels::wire(problem.graph, s.precision)),
       division(problem.graph, plan, id, wires),
       stream(b.make_stream()),
@@ -32,7 +33,7 @@ Device::Device(kernels::Backend& b, const cost::Problem& problem, const plan::Pl
   if (grouped()) group_times.emplace(problem.cluster, division.group());
 }
 
-void Device::join(Peers& all) {
+void DeviceContext::join(GroupPeers& all) {
   peers = &all;
   const std::size_t parts = division.expert_parts(), number = division.number(), members = division.members();
   if (parts == 1) return;
@@ -41,7 +42,7 @@ void Device::join(Peers& all) {
   holders.emplace(all, number % parts, parts, division.devices() / parts);
 }
 
-std::int64_t Device::samples(core::OpId id, std::int64_t all) const {
+std::int64_t DeviceContext::samples(core::OpId id, std::int64_t all) const {
   const std::int64_t out = shard(id).makes.samples(division.member(), all);
   if (out == 0)
     throw core::BadInput(fmt::format("operator '{}': {} samples are too few to be divided over {} devices",
@@ -49,24 +50,24 @@ std::int64_t Device::samples(core::OpId id, std::int64_t all) const {
   return out;
 }
 
-core::Seconds Device::time(const std::vector<layout::GroupCollective>& collectives,
-                           std::int64_t samples) const {
+core::Seconds DeviceContext::time(const std::vector<layout::GroupCollective>& collectives,
+                                  std::int64_t samples) const {
   core::Seconds out;
   for (const layout::GroupCollective& collective : collectives) out += group_times->time(collective, samples);
   return out;
 }
 
-void Device::write_first_weights(kernels::ParameterRef parameter, kernels::Buffer& to) {
+void DeviceContext::write_first_weights(kernels::ParameterRef parameter, kernels::Buffer& to) {
   const auto& [whole, sharding, part] = division.weights(parameter);
   write(backend, to, sharding.shard(part, 1, whole.count()), first_weights(setup, parameter, whole));
 }
 
-Lease Device::like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what) {
+Lease DeviceContext::like(const kernels::Buffer& other, plan::MemoryKind kind, const std::string& what) {
   return pool->acquire(other.element(), other.count(), kind, what);
 }
 
-Lease Device::zeros(kernels::Element element, std::int64_t count, plan::MemoryKind kind,
-                    const std::string& what) {
+Lease DeviceContext::zeros(kernels::Element element, std::int64_t count, plan::MemoryKind kind,
+                           const std::string& what) {
   Lease lease = pool->acquire(element, count, kind, what);
   backend.zero(*lease, *stream);
   return lease;

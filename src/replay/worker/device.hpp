@@ -14,9 +14,9 @@
 namespace penstock::replay {
 
 /// Operators of one shape share a kernel, because a device runs one at a time.
-class Kernels {
+class KernelCache {
  public:
-  Kernels(kernels::Backend& backend, kernels::Precision precision)
+  KernelCache(kernels::Backend& backend, kernels::Precision precision)
       : backend_(backend), precision_(precision) {}
   kernels::Kernel& of(const graph::Operator& op, std::int64_t samples);
   kernels::Kernel& core_of(const graph::Operator& attention, std::int64_t samples);
@@ -28,27 +28,27 @@ class Kernels {
   std::map<Key, std::unique_ptr<kernels::Kernel>> kernels_, cores_;
 };
 
-struct Device {
+struct DeviceContext {
   kernels::Backend& backend;
   const graph::OpGraph& graph;
   const cluster::Cluster& cluster;
   TrainingSetup setup;
-  std::shared_ptr<Pool> pool;
-  std::vector<kernels::Wire> wires;  ///< [operator] wires of whole operators
-  Division division;
-  Peers* peers = nullptr;                ///< the others of its group
+  std::shared_ptr<BufferPool> pool;
+  std::vector<kernels::OperatorWiring> wires;  ///< [operator] wires of whole operators
+  OperatorDivision division;
+  GroupPeers* peers = nullptr;           ///< the others of its group
   std::optional<PartOfPeers> replica{};  ///< its subset of the peers, if expert groups share in addition
   std::optional<PartOfPeers> experts{}, holders{};  ///< its expert group; devices with the same experts
   std::optional<cost::GroupTimes> group_times;
   std::unique_ptr<kernels::Stream> stream;
-  Kernels kernels;
+  KernelCache kernels;
   std::vector<double> losses{};  ///< of mini-batches so far, if requested
 
-  Device(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
-         core::DeviceId device, const TrainingSetup& setup);
-  /// `all`: peers of the whole group (replay::Groups).
-  void join(Peers& all);
-  const kernels::Wire& wire(core::OpId id) const { return wires[id.index()]; }
+  DeviceContext(kernels::Backend& backend, const cost::Problem& problem, const plan::Plan& plan,
+                core::DeviceId device, const TrainingSetup& setup);
+  /// `all`: peers of the whole group (replay::PeerGroups).
+  void join(GroupPeers& all);
+  const kernels::OperatorWiring& wire(core::OpId id) const { return wires[id.index()]; }
   const OperatorShard& shard(core::OpId id) const { return division.shard(id); }
   /// Number of samples that the device has of an operator's output. Throws BadInput if it has none.
   std::int64_t samples(core::OpId id, std::int64_t all) const;

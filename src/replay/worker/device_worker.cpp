@@ -15,16 +15,16 @@ using core::OpId;
 using core::StageId;
 using schedule::ActionKind;
 
-kernels::UpdateRule::Kind kind_of(plan::Optimizer optimizer) {
+kernels::UpdateRule::RuleKind kind_of(plan::Optimizer optimizer) {
   switch (optimizer) {
     case plan::Optimizer::sgd:
-      return kernels::UpdateRule::Kind::sgd;
+      return kernels::UpdateRule::RuleKind::sgd;
     case plan::Optimizer::momentum:
-      return kernels::UpdateRule::Kind::momentum;
+      return kernels::UpdateRule::RuleKind::momentum;
     case plan::Optimizer::adam:
       break;
   }
-  return kernels::UpdateRule::Kind::adam;
+  return kernels::UpdateRule::RuleKind::adam;
 }
 
 TrainingSetup with_optimizer(TrainingSetup setup, plan::Optimizer optimizer) {
@@ -32,9 +32,9 @@ TrainingSetup with_optimizer(TrainingSetup setup, plan::Optimizer optimizer) {
   return setup;
 }
 
-VersionUse use_of(const std::vector<Instruction>& instructions, StageId stage) {
+VersionUse use_of(const std::vector<DeviceInstruction>& instructions, StageId stage) {
   VersionUse use;
-  for (const Instruction& instruction : instructions) {
+  for (const DeviceInstruction& instruction : instructions) {
     if (instruction.stage != stage) continue;
     if (instruction.weights >= 0) ++use.passes[instruction.weights];
     use.updates += instruction.kind == ActionKind::step;
@@ -55,19 +55,19 @@ class KernelWorker : public DeviceWorker {
         stages_.try_emplace(StageId(s), device_, plan.stages[s], use_of(instructions, StageId(s)),
                             plan.training.mini_batch, program.mini_batches);
     note_sums(problem, plan);
-    for (const Instruction& instruction : instructions)
+    for (const DeviceInstruction& instruction : instructions)
       if (instruction.kind == ActionKind::forward) stages_.at(instruction.stage).prepare(instruction.samples);
     device_.stream->synchronise();
   }
 
-  void join(Peers& peers) override { device_.join(peers); }
+  void join(GroupPeers& peers) override { device_.join(peers); }
 
-  void run(const Instruction& instruction) override {
+  void run(const DeviceInstruction& instruction) override {
     put(instruction);
     settle();
   }
 
-  void put(const Instruction& instruction) override {
+  void put(const DeviceInstruction& instruction) override {
     if (instruction.kind == ActionKind::step)
       stages_.at(instruction.stage).weights().step();
     else if (instruction.kind == ActionKind::reduce_gradient)
@@ -81,22 +81,26 @@ class KernelWorker : public DeviceWorker {
   }
   kernels::Stream& stream() override { return *device_.stream; }
 
-  std::vector<Region> incoming(const Message& message) override { return messages_.room_for(message); }
-  std::vector<Region> outgoing(const Message& message) override { return messages_.fetch(message); }
+  std::vector<BufferRegion> incoming(const DeviceMessage& message) override {
+    return messages_.room_for(message);
+  }
+  std::vector<BufferRegion> outgoing(const DeviceMessage& message) override {
+    return messages_.fetch(message);
+  }
 
-  std::vector<Region> gradients(StageId stage) override {
+  std::vector<BufferRegion> gradients(StageId stage) override {
     return gradients(stage, [&](OpId owner) {
       return !device_.dispatches(owner) && std::ranges::none_of(program_.shared, [&](const auto& shared) {
         return std::ranges::binary_search(shared.owners, owner);
       });
     });
   }
-  std::vector<Region> shared_gradients(StageId stage, const std::vector<OpId>& owners) override {
+  std::vector<BufferRegion> shared_gradients(StageId stage, const std::vector<OpId>& owners) override {
     return gradients(stage, [&](OpId owner) { return std::ranges::binary_search(owners, owner); });
   }
   kernels::Backend& backend() override { return device_.backend; }
   std::vector<double> losses() const override { return device_.losses; }
-  Memory memory() const override { return device_.pool->memory(); }
+  WorkerMemory memory() const override { return device_.pool->memory(); }
 
   Buffers weights_of(OpId op) override {
     return of(op, [](StageWeights& weights) { return weights.newest(); });
@@ -108,17 +112,17 @@ class KernelWorker : public DeviceWorker {
  private:
   /// Gradients of parameters whose owner is `wanted`.
   template <class Wanted>
-  std::vector<Region> gradients(StageId stage, const Wanted& wanted) {
+  std::vector<BufferRegion> gradients(StageId stage, const Wanted& wanted) {
     StageWeights& weights = stages_.at(stage).weights();
     const std::vector<Lease> sums = weights.last_gradients();
-    std::vector<Region> out;
+    std::vector<BufferRegion> out;
     for (std::size_t i = 0; i < sums.size(); ++i)
       if (sums[i] != nullptr && wanted(weights.owner(i)))
         out.push_back({sums[i], core::Bytes(0), sums[i]->bytes()});
     return out;
   }
 
-  void sum_among_peers(const Instruction& instruction) {
+  void sum_among_peers(const DeviceInstruction& instruction) {
     StageRun& stage = stages_.at(instruction.stage);
     if (device_.grouped()) stage.sum_over_samples(sums_.at(instruction.stage));
     if (instruction.shared < 0) stage.sum_over_holders(sums_of_experts_.at(instruction.stage));
@@ -130,16 +134,16 @@ class KernelWorker : public DeviceWorker {
       sums_[id] = core::Seconds(0);
       const plan::Stage& planned = plan.stages[id.index()];
       if (planned.weight_replicas() == 1)
-        for (const cost::Reduction& sum : cost::reductions(problem, planned, planned.operators))
+        for (const cost::GradientReduction& sum : cost::reductions(problem, planned, planned.operators))
           sums_[id] += cost::time(problem, sum);
       sums_of_experts_[id] = core::Seconds(0);
-      for (const cost::Reduction& sum :
+      for (const cost::GradientReduction& sum :
            cost::reductions(problem, planned, dispatched(problem.graph, planned)))
         sums_of_experts_[id] += cost::time(problem, sum);
     }
   }
 
-  void run_pass(StageRun& stage, const Instruction& instruction) {
+  void run_pass(StageRun& stage, const DeviceInstruction& instruction) {
     compute(stage, instruction);
     for (const MessageId id : instruction.sends)
       messages_.offer(program_.messages[static_cast<std::size_t>(id)], stage);
@@ -147,7 +151,7 @@ class KernelWorker : public DeviceWorker {
     stage.weights().used(instruction.weights);
   }
 
-  void compute(StageRun& stage, const Instruction& i) {
+  void compute(StageRun& stage, const DeviceInstruction& i) {
     if (device_.grouped() && i.kind == ActionKind::forward)
       messages_.complete(i, stage.input_time(i.samples.count));
     // Complete received gradients; recomputation may have waited for them.
@@ -176,7 +180,7 @@ class KernelWorker : public DeviceWorker {
       if (stage.has(op)) {
         const std::vector<Lease> all = which(stage.weights());
         Buffers out;
-        for (const kernels::Parameter& parameter : device_.shard(op).parameters)
+        for (const kernels::ParameterSlot& parameter : device_.shard(op).parameters)
           out.push_back(all[stage.weights().place(parameter.owner)]);
         return out;
       }
@@ -184,7 +188,7 @@ class KernelWorker : public DeviceWorker {
   }
 
   const DevicePrograms& program_;
-  Device device_;
+  DeviceContext device_;
   MessageBuffers messages_;
   std::map<StageId, StageRun> stages_;
   std::map<StageId, core::Seconds> sums_, sums_of_experts_;

@@ -19,11 +19,11 @@ using layout::Placement;
 using plan::Partition;
 
 /// Divides one operator over one group.
-class Divider {
+class OperatorDivider {
  public:
   /// `shares` are cumulative from 0; `sizes` are those of the sources, per sample.
-  Divider(const Operator& op, const kernels::Wire& wire, Partition how, std::vector<std::int64_t> shares,
-          std::size_t member, std::vector<std::int64_t> sizes)
+  OperatorDivider(const Operator& op, const kernels::OperatorWiring& wire, Partition how,
+                  std::vector<std::int64_t> shares, std::size_t member, std::vector<std::int64_t> sizes)
       : op_(op),
         wire_(wire),
         rule_(layout::rule(op, how)),
@@ -40,7 +40,7 @@ class Divider {
   }
 
   /// `sources`: sharding of each source.
-  void divide(const std::vector<Sharding>& sources) {
+  void divide(const std::vector<TensorSharding>& sources) {
     if (out_.how == Partition::whole) return;
     if (out_.how == Partition::sequence) return by_tokens();
     if (out_.how == Partition::batch) return by_samples();
@@ -111,7 +111,7 @@ class Divider {
     return {out};
   }
   /// Division of source i, if it is divided by these columns: then it need not be resharded.
-  Sections split_as(const std::vector<Sharding>& sources, std::size_t i, std::int64_t all,
+  Sections split_as(const std::vector<TensorSharding>& sources, std::size_t i, std::int64_t all,
                     const std::string& of) const {
     const bool alike = sources[i].placement == Placement::shard_features && sources[i].width == all;
     return alike ? sources[i].sections : split(all, of);
@@ -121,7 +121,7 @@ class Divider {
     for (const Bounds& bounds : sections) out += bounds[member_ + 1] - bounds[member_];
     return out;
   }
-  static Sharding features(std::int64_t count, std::int64_t width, Sections sections) {
+  static TensorSharding features(std::int64_t count, std::int64_t width, Sections sections) {
     return {Placement::shard_features, count / width, width, std::move(sections)};
   }
   static Sections scaled(Sections sections, std::int64_t factor) {
@@ -153,7 +153,7 @@ class Divider {
 
   void by_samples() {
     out_.makes = {Placement::shard_batch, 1, 0, {shares_}};
-    for (Sharding& sharding : out_.reads) sharding = out_.makes;
+    for (TensorSharding& sharding : out_.reads) sharding = out_.makes;
   }
 
   /// Divides over a context group, where every member has all weights.
@@ -172,7 +172,7 @@ class Divider {
     out_.makes = features(wire_.made.count, all, bounds);
   }
 
-  void rows(const std::vector<Sharding>& sources) {
+  void rows(const std::vector<TensorSharding>& sources) {
     const std::int64_t all = inputs();
     const auto bounds =
         split_as(sources, 0, all, op_.kind == OpKind::linear ? "rows of weights" : "channels to read");
@@ -238,7 +238,7 @@ class Divider {
   }
 
   /// Divides batch norms and pools, which process each channel separately.
-  void channels(const std::vector<Sharding>& sources) {
+  void channels(const std::vector<TensorSharding>& sources) {
     auto* norm = std::get_if<graph::Norm>(&out_.op.attributes);
     if (norm != nullptr && norm->form != graph::NormForm::batch)
       refuse("needs the statistics of all features, and is not divided by them");
@@ -253,7 +253,7 @@ class Divider {
   }
 
   /// Takes a part of each of the tensors.
-  void side_by_side(const std::vector<Sharding>& sources) {
+  void side_by_side(const std::vector<TensorSharding>& sources) {
     Sections sections;
     std::int64_t before = 0;
     for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -289,19 +289,19 @@ class Divider {
   }
 
   /// Divides element-wise operators like the first source that is divided by features.
-  void follow(const std::vector<Sharding>& sources) {
+  void follow(const std::vector<TensorSharding>& sources) {
     const std::int64_t count = wire_.made.count;
     if (op_.kind == OpKind::reshape && sizes_[0] != count)
       refuse("shows a part of its tensor, and is not divided by features");
-    const auto divided = std::ranges::find(sources, Placement::shard_features, &Sharding::placement);
+    const auto divided = std::ranges::find(sources, Placement::shard_features, &TensorSharding::placement);
     out_.makes = divided != sources.end() ? *divided : features(count, count, split(count, "numbers"));
-    for (Sharding& sharding : out_.reads) sharding = out_.makes;
+    for (TensorSharding& sharding : out_.reads) sharding = out_.makes;
     elements() = out_.makes.shard(member_, 1, count).count();
   }
 
   const Operator& op_;
-  const kernels::Wire& wire_;
-  const layout::Rule rule_;
+  const kernels::OperatorWiring& wire_;
+  const layout::PlacementRule rule_;
   const std::vector<std::int64_t> shares_;
   const std::size_t member_;
   const std::vector<std::int64_t> sizes_;
@@ -328,8 +328,8 @@ std::vector<std::int64_t> shares_of(const plan::Stage& stage) {
 
 }  // namespace
 
-Division::Division(const graph::OpGraph& graph, const plan::Plan& plan, core::DeviceId device,
-                   const std::vector<kernels::Wire>& wires) {
+OperatorDivision::OperatorDivision(const graph::OpGraph& graph, const plan::Plan& plan, core::DeviceId device,
+                                   const std::vector<kernels::OperatorWiring>& wires) {
   for (const plan::Stage& stage : plan.stages) {
     const auto place = std::ranges::find(stage.devices, device);
     if (place == stage.devices.end()) continue;
@@ -350,23 +350,24 @@ Division::Division(const graph::OpGraph& graph, const plan::Plan& plan, core::De
   }
 }
 
-bool Division::divides_as(const Division& other, kernels::ParameterRef parameter) const {
+bool OperatorDivision::divides_as(const OperatorDivision& other, kernels::ParameterRef parameter) const {
   const auto here = weights_.find(parameter), there = other.weights_.find(parameter);
   if (here == weights_.end() || there == other.weights_.end())
     return here == weights_.end() && there == other.weights_.end();
   return here->second.sharding == there->second.sharding;
 }
 
-void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>& wires,
-                   const plan::Stage& stage, OpId id, Partition how) {
-  const kernels::Wire& wire = wires[id.index()];
+void OperatorDivision::add(const graph::OpGraph& graph, const std::vector<kernels::OperatorWiring>& wires,
+                           const plan::Stage& stage, OpId id, Partition how) {
+  const kernels::OperatorWiring& wire = wires[id.index()];
   std::vector<std::int64_t> sizes;
-  std::vector<Sharding> sources;
+  std::vector<TensorSharding> sources;
   for (const OpId source : wire.sources) {
     sizes.push_back(wires[source.index()].made.count);
-    sources.push_back(std::ranges::binary_search(stage.operators, source) ? shard(source).makes : Sharding());
+    sources.push_back(std::ranges::binary_search(stage.operators, source) ? shard(source).makes
+                                                                          : TensorSharding());
   }
-  Divider divider(graph.op(id), wire, how, shares_of(stage), member_, std::move(sizes));
+  OperatorDivider divider(graph.op(id), wire, how, shares_of(stage), member_, std::move(sizes));
   divider.divide(sources);
   OperatorShard& shard = parts_[id] = divider.shard();
   if (experts_ > 1 && graph.op(id).kind == OpKind::experts) give_experts(shard, experts_);
@@ -374,7 +375,7 @@ void Division::add(const graph::OpGraph& graph, const std::vector<kernels::Wire>
   for (std::size_t i = 0; i < shard.parameters.size(); ++i) {
     const kernels::ParameterRef owner = shard.parameters[i].owner;
     const auto [known, fresh] = weights_.try_emplace(
-        owner, Weights{wires[owner.op.index()].parameters[owner.slot].slot, shard.shardings[i], part});
+        owner, WeightShard{wires[owner.op.index()].parameters[owner.slot].slot, shard.shardings[i], part});
     if (!fresh && known->second.sharding != shard.shardings[i])
       throw BadInput(
           fmt::format("operators '{}' and '{}' share parameters, and are not divided alike; with tensor "
@@ -400,9 +401,10 @@ bool divided_alike(const graph::OpGraph& graph, const plan::Plan& plan,
     if (stage.tensor_parallel != first.tensor_parallel) return false;
     if (stage.tensor_parallel == 1) continue;
     for (std::size_t m = 0; m < static_cast<std::size_t>(stage.tensor_parallel); ++m) {
-      const Division here(graph, plan, stage.devices[m], wires), there(graph, plan, first.devices[m], wires);
+      const OperatorDivision here(graph, plan, stage.devices[m], wires),
+          there(graph, plan, first.devices[m], wires);
       for (const core::OpId owner : shared.owners)
-        for (const kernels::Parameter& parameter : wires[owner.index()].parameters)
+        for (const kernels::ParameterSlot& parameter : wires[owner.index()].parameters)
           if (!here.divides_as(there, parameter.owner)) return false;
     }
   }

@@ -13,15 +13,15 @@ namespace penstock::replay {
 /// A device's part of an operator; all of it without a group, or if `whole`.
 struct OperatorShard {
   plan::Partition how = plan::Partition::whole;
-  graph::Operator op;           ///< operator that its kernel computes
-  std::vector<Sharding> reads;  ///< [source of its wire]
-  Sharding makes;
+  graph::Operator op;                 ///< operator that its kernel computes
+  std::vector<TensorSharding> reads;  ///< [source of its wire]
+  TensorSharding makes;
   /// The output, or the gradients of inputs, are partial sums.
   bool sums_output = false, sums_inputs = false;
-  std::vector<core::OpId> completes{};           ///< sources whose gradient sums get their last term here
-  std::optional<graph::Operator> after{};        ///< operation applied to the sum of the outputs
-  std::vector<kernels::Parameter> parameters{};  ///< in the order of the kernel's slots
-  std::vector<Sharding> shardings{};             ///< [parameter]
+  std::vector<core::OpId> completes{};               ///< sources whose gradient sums get their last term here
+  std::optional<graph::Operator> after{};            ///< operation applied to the sum of the outputs
+  std::vector<kernels::ParameterSlot> parameters{};  ///< in the order of the kernel's slots
+  std::vector<TensorSharding> shardings{};           ///< [parameter]
   bool dispatches = false;  ///< a mixture whose experts an expert group divides: the device has some of them
 };
 
@@ -32,13 +32,13 @@ struct OperatorShard {
 ///
 /// Columns of the weights follow from layout::infer, the rule of the simulation; its bytes and layouts
 /// correspond to numbers here. The bias of an operator divided by its input belongs to the first device.
-class Division {
+class OperatorDivision {
  public:
   /// `wires` belong to the whole graph. Throws BadInput naming the operator if a part has no kernel (layer
   /// norms divided by features, views of a part). Also throws if it has fewer rows, columns, channels or
   /// heads than there are devices, or if operators of a stage that share parameters divide them differently.
-  Division(const graph::OpGraph& graph, const plan::Plan& plan, core::DeviceId device,
-           const std::vector<kernels::Wire>& wires);
+  OperatorDivision(const graph::OpGraph& graph, const plan::Plan& plan, core::DeviceId device,
+                   const std::vector<kernels::OperatorWiring>& wires);
 
   std::size_t member() const { return member_; }
   std::size_t members() const { return members_; }
@@ -53,24 +53,24 @@ class Division {
   std::size_t expert_part() const { return number_ % experts_; }
 
   /// A parameter that an operator of the device has or shares.
-  struct Weights {
+  struct WeightShard {
     kernels::Slot whole;
-    Sharding sharding;
+    TensorSharding sharding;
     std::size_t part;  ///< index in the sharding
   };
-  const Weights& weights(kernels::ParameterRef parameter) const { return weights_.at(parameter); }
+  const WeightShard& weights(kernels::ParameterRef parameter) const { return weights_.at(parameter); }
   /// True if both devices have the same shard of a parameter, or none: a bias of partial sums belongs to one
   /// device.
-  bool divides_as(const Division& other, kernels::ParameterRef parameter) const;
+  bool divides_as(const OperatorDivision& other, kernels::ParameterRef parameter) const;
 
  private:
-  void add(const graph::OpGraph& graph, const std::vector<kernels::Wire>& wires, const plan::Stage& stage,
-           core::OpId id, plan::Partition how);
+  void add(const graph::OpGraph& graph, const std::vector<kernels::OperatorWiring>& wires,
+           const plan::Stage& stage, core::OpId id, plan::Partition how);
   std::size_t member_ = 0, members_ = 1;
   std::size_t number_ = 0, devices_ = 1, experts_ = 1;
   std::vector<core::DeviceId> group_;
   std::map<core::OpId, OperatorShard> parts_;
-  std::map<kernels::ParameterRef, Weights> weights_;
+  std::map<kernels::ParameterRef, WeightShard> weights_;
 };
 
 /// Mixtures of the stage whose experts are divided.

@@ -22,14 +22,14 @@ struct DrawnTensor {
 DrawnTensor first_weights(const TrainingSetup& setup, kernels::ParameterRef parameter,
                           const kernels::Slot& slot);
 /// Values of the input `op` for these samples: uniform in [-1, 1), or rows of the table it indexes.
-DrawnTensor input_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire,
-                         Samples samples);
+DrawnTensor input_values(const TrainingSetup& setup, core::OpId op, const kernels::OperatorWiring& wire,
+                         SampleRange samples);
 /// Targets of `op`, whose output no operator reads: uniform in [-1, 1).
-DrawnTensor target_values(const TrainingSetup& setup, core::OpId op, const kernels::Wire& wire,
-                          Samples samples);
+DrawnTensor target_values(const TrainingSetup& setup, core::OpId op, const kernels::OperatorWiring& wire,
+                          SampleRange samples);
 DrawnTensor negative(DrawnTensor drawn);
 
 /// Writes the shard's numbers, taken from the whole tensor, into a buffer of that size.
-void write(kernels::Backend& backend, kernels::Buffer& to, const Shard& shard, const DrawnTensor& all);
+void write(kernels::Backend& backend, kernels::Buffer& to, const TensorShard& shard, const DrawnTensor& all);
 
 }  // namespace penstock::replay

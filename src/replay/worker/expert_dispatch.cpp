@@ -27,13 +27,14 @@ std::vector<std::size_t> largest(std::span<const float> of, std::size_t count) {
 
 }  // namespace
 
-std::size_t Routes::arrives(std::size_t device, std::size_t sender) const {
+std::size_t ExpertRoutes::arrives(std::size_t device, std::size_t sender) const {
   std::size_t out = 0;
   for (std::size_t s = 0; s < sender; ++s) out += count(s, device);
   return out;
 }
 
-ExpertDispatch::ExpertDispatch(Device& device, const plan::Stage& stage, core::OpId id, std::int64_t samples)
+ExpertDispatch::ExpertDispatch(DeviceContext& device, const plan::Stage& stage, core::OpId id,
+                               std::int64_t samples)
     : device_(device), name_(device.name(id)), one_row_(device.graph.op(id)) {
   const OperatorShard& shard = device.shard(id);
   const auto& own = as<Experts>(shard.op);
@@ -46,15 +47,16 @@ ExpertDispatch::ExpertDispatch(Device& device, const plan::Stage& stage, core::O
   rows_ = static_cast<std::size_t>(own.rows * samples);
   in_turn_ = own.in_turn;
   const core::Bytes rows = layout::copied_rows(shard.op, device.graph.element_bytes());
-  const cost::GroupTimes groups(device.cluster, layout::groups(stage, layout::Among::experts));
+  const cost::GroupTimes groups(device.cluster, layout::groups(stage, layout::GroupScope::experts));
   for (const auto& each : layout::expert_collectives(id, rows, stage, plan::Partition::whole, false).forward)
     time_ += groups.time(each, samples);
-  const kernels::Made& made = device.wire(id).made;
+  const kernels::SampleTensor& made = device.wire(id).made;
   slots_.inputs = {{"x", {samples, own.rows, own.hidden}, made.element},
                    {"probabilities", {samples, own.rows, experts}, made.element}};
   slots_.output = {"y", {samples, own.rows, own.hidden}, made.element};
   slots_.handed = {{"kept among the saved tensors", {1}, made.element}};
-  for (const kernels::Parameter& parameter : shard.parameters) slots_.parameters.push_back(parameter.slot);
+  for (const kernels::ParameterSlot& parameter : shard.parameters)
+    slots_.parameters.push_back(parameter.slot);
   auto& one = std::get<Experts>(one_row_.attributes);
   one.rows = one.chosen = 1;
   one.experts = static_cast<std::int64_t>(own_experts_);
@@ -75,7 +77,7 @@ void ExpertDispatch::forward(const Operands& all, DispatchedRows& kept, kernels:
   kept.kernel->run(Pass::forward, local(all, kept), stream);
   stream.synchronise();
   kept.results = returned(kept.routes, *floats(*kept.output));
-  const Floats out = floats(*all.output);
+  const FloatView out = floats(*all.output);
   add_up(kept.results, kept.routes.share, *out);
   out.write_back();
 }
@@ -102,8 +104,8 @@ std::vector<std::size_t> ExpertDispatch::experts_of(std::size_t row,
 
 /// Routes of all rows: shares are probabilities of a row's experts over their sum; copies are sorted by their
 /// target devices.
-Routes ExpertDispatch::routes_of(std::span<const float> probabilities) const {
-  Routes out;
+ExpertRoutes ExpertDispatch::routes_of(std::span<const float> probabilities) const {
+  ExpertRoutes out;
   for (std::size_t row = 0; row < rows_; ++row) {
     const std::span<const float> of = probabilities.subspan(row * experts_, experts_);
     float sum = 0;
@@ -122,15 +124,15 @@ Routes ExpertDispatch::routes_of(std::span<const float> probabilities) const {
 
 /// Every device announces which rows it sends to which device, and for which experts.
 void ExpertDispatch::receive(std::span<const float> rows, DispatchedRows& kept) {
-  Routes& routes = kept.routes;
+  ExpertRoutes& routes = kept.routes;
   const std::size_t devices = device_.division.expert_parts(), own = device_.division.expert_part();
   std::vector<std::int64_t> note;
   for (const std::size_t copy : routes.order) note.push_back(routes.expert[copy]);
   const Numbers outgoing = sent(routes, rows);
   share({std::as_bytes(std::span(note)), std::as_bytes(std::span(outgoing))}, time_,
-        [&](const std::vector<Peers::Shared>& all) {
+        [&](const std::vector<GroupPeers::Shared>& all) {
           std::vector<std::size_t> experts;
-          for (const Peers::Shared& sent : all) {
+          for (const GroupPeers::Shared& sent : all) {
             const std::span<const std::int64_t> to(reinterpret_cast<const std::int64_t*>(sent[0].data()),
                                                    sent[0].size() / sizeof(std::int64_t));
             auto& starts = routes.starts.emplace_back(devices + 1);
@@ -145,7 +147,7 @@ void ExpertDispatch::receive(std::span<const float> rows, DispatchedRows& kept) 
 }
 
 /// Copies of rows, in the order of sending.
-ExpertDispatch::Numbers ExpertDispatch::sent(const Routes& routes, std::span<const float> rows) const {
+ExpertDispatch::Numbers ExpertDispatch::sent(const ExpertRoutes& routes, std::span<const float> rows) const {
   Numbers out;
   out.reserve(routes.order.size() * hidden_);
   for (const std::size_t copy : routes.order) {
@@ -156,10 +158,10 @@ ExpertDispatch::Numbers ExpertDispatch::sent(const Routes& routes, std::span<con
 }
 
 /// Concatenates the `piece`-th data that the others sent to this device.
-void ExpertDispatch::take(const Routes& routes, const std::vector<Peers::Shared>& all, std::size_t piece,
-                          Buffer& into) const {
+void ExpertDispatch::take(const ExpertRoutes& routes, const std::vector<GroupPeers::Shared>& all,
+                          std::size_t piece, Buffer& into) const {
   const std::size_t own = device_.division.expert_part();
-  const Floats out = floats(into);
+  const FloatView out = floats(into);
   std::ranges::fill(*out, 0.0f);
   auto to = (*out).begin();
   for (std::size_t s = 0; s < all.size(); ++s) {
@@ -176,13 +178,13 @@ void ExpertDispatch::make_room(DispatchedRows& kept, const std::vector<std::size
   const std::size_t count = std::max<std::size_t>(1, experts.size());
   kept.kernel =
       device_.backend.make_kernel(one_row_, static_cast<std::int64_t>(count), device_.setup.precision);
-  const kernels::Slots& slots = kept.kernel->slots();
+  const kernels::KernelSlots& slots = kept.kernel->slots();
   kept.rows = acquire(slots.inputs[0], plan::MemoryKind::activations);
   kept.choices = acquire(slots.inputs[1], plan::MemoryKind::activations);
   kept.output = acquire(slots.output, plan::MemoryKind::workspace);
   for (const kernels::Slot& slot : slots.saved)
     kept.saved.push_back(acquire(slot, plan::MemoryKind::activations));
-  const Floats choices = floats(*kept.choices);
+  const FloatView choices = floats(*kept.choices);
   std::ranges::fill(*choices, 0.0f);
   for (std::size_t copy = 0; copy < count; ++copy)
     (*choices)[copy * own_experts_ + (experts.empty() ? 0 : experts[copy])] = 1;
@@ -191,10 +193,11 @@ void ExpertDispatch::make_room(DispatchedRows& kept, const std::vector<std::size
 
 /// Results that devices return for this one's copies, copy by copy. The first exchange takes the time of
 /// both.
-ExpertDispatch::Numbers ExpertDispatch::returned(const Routes& routes, std::span<const float> made) const {
+ExpertDispatch::Numbers ExpertDispatch::returned(const ExpertRoutes& routes,
+                                                 std::span<const float> made) const {
   const std::size_t own = device_.division.expert_part();
   Numbers out;
-  share({std::as_bytes(made)}, core::Seconds(0), [&](const std::vector<Peers::Shared>& all) {
+  share({std::as_bytes(made)}, core::Seconds(0), [&](const std::vector<GroupPeers::Shared>& all) {
     out.resize(routes.order.size() * hidden_);
     for (std::size_t d = 0; d < all.size(); ++d) {
       const auto* numbers =
@@ -207,15 +210,15 @@ ExpertDispatch::Numbers ExpertDispatch::returned(const Routes& routes, std::span
 }
 
 void ExpertDispatch::input_gradients(const Operands& all, DispatchedRows& kept, kernels::Stream& stream) {
-  const Routes& routes = kept.routes;
-  const Floats gradient = floats(*all.output_gradient);
+  const ExpertRoutes& routes = kept.routes;
+  const FloatView gradient = floats(*all.output_gradient);
   Numbers outgoing = sent(routes, *gradient);
   for (std::size_t i = 0; i < routes.order.size(); ++i)
     for (float& number : row(std::span(outgoing), i)) number *= routes.share[routes.order[i]];
-  const kernels::Slots& slots = kept.kernel->slots();
+  const kernels::KernelSlots& slots = kept.kernel->slots();
   kept.gradient = acquire(slots.output, plan::MemoryKind::workspace);
   share({std::as_bytes(std::span(outgoing))}, time_,
-        [&](const std::vector<Peers::Shared>& shared) { take(routes, shared, 0, *kept.gradient); });
+        [&](const std::vector<GroupPeers::Shared>& shared) { take(routes, shared, 0, *kept.gradient); });
   kept.handed.clear();
   for (const kernels::Slot& slot : slots.handed)
     kept.handed.push_back(acquire(slot, plan::MemoryKind::workspace));
@@ -226,10 +229,10 @@ void ExpertDispatch::input_gradients(const Operands& all, DispatchedRows& kept, 
   kept.kernel->run(Pass::input_gradient, own, stream);
   stream.synchronise();
   const Numbers terms = returned(routes, *floats(*of_rows));
-  const Floats rows = floats(*all.input_gradients[0]);
+  const FloatView rows = floats(*all.input_gradients[0]);
   add_up(terms, Numbers(routes.order.size(), 1), *rows);
   rows.write_back();
-  const Floats of_router = floats(*all.input_gradients[1]);
+  const FloatView of_router = floats(*all.input_gradients[1]);
   probability_gradients(*floats(*all.inputs[1]), *gradient, kept, *of_router);
   of_router.write_back();
 }
@@ -239,7 +242,7 @@ void ExpertDispatch::probability_gradients(std::span<const float> probabilities,
                                            std::span<const float> gradient, const DispatchedRows& kept,
                                            std::span<float> out) const {
   std::ranges::fill(out, 0.0f);
-  const Routes& routes = kept.routes;
+  const ExpertRoutes& routes = kept.routes;
   for (std::size_t r = 0; r < rows_; ++r) {
     const std::size_t first = r * chosen_;
     const std::span<const float> mine = row(gradient, r);
@@ -269,8 +272,8 @@ Operands ExpertDispatch::local(const Operands& all, const DispatchedRows& kept) 
   return out;
 }
 
-void ExpertDispatch::share(const Peers::Shared& own, core::Seconds time,
-                           const std::function<void(const std::vector<Peers::Shared>&)>& use) const {
+void ExpertDispatch::share(const GroupPeers::Shared& own, core::Seconds time,
+                           const std::function<void(const std::vector<GroupPeers::Shared>&)>& use) const {
   core::require(device_.experts.has_value(), "a device of an expert group has joined it");
   device_.experts->share(own, time, use);
 }
@@ -279,7 +282,7 @@ Lease ExpertDispatch::acquire(const kernels::Slot& slot, plan::MemoryKind kind) 
   return device_.pool->acquire(slot.element, slot.count(), kind, "operator '" + name_ + "'");
 }
 
-Floats ExpertDispatch::floats(Buffer& buffer) const {
+FloatView ExpertDispatch::floats(Buffer& buffer) const {
   return {device_.backend, buffer};
 }
 

@@ -12,7 +12,7 @@
 namespace penstock::replay {
 
 /// Copies of rows on their way to their experts, and back.
-struct Routes {
+struct ExpertRoutes {
   std::vector<std::int64_t> expert{};  ///< [copy] expert among all; the copies of a row are consecutive
   std::vector<float> share{};          ///< [copy] share in its row
   std::vector<std::size_t> order{};    ///< copies in the order of sending
@@ -32,7 +32,7 @@ struct DispatchedRows : kernels::Buffer {
   DispatchedRows() : Buffer(kernels::Element::fp32, 0) {}
   void* data() const override { return nullptr; }
 
-  Routes routes;
+  ExpertRoutes routes;
   std::vector<float> results;               ///< returned results, copy by copy
   std::unique_ptr<kernels::Kernel> kernel;  ///< for as many rows as arrived
   Lease rows, choices, output, gradient;    ///< of these rows
@@ -47,12 +47,12 @@ struct DispatchedRows : kernels::Buffer {
 class ExpertDispatch : public kernels::Kernel {
  public:
   /// For a mixture of the device's stages. Throws BadInput like the kernels.
-  ExpertDispatch(Device& device, const plan::Stage& stage, core::OpId id, std::int64_t samples);
+  ExpertDispatch(DeviceContext& device, const plan::Stage& stage, core::OpId id, std::int64_t samples);
 
   /// Returns the only saved tensor of a micro-batch.
   static Lease room() { return std::make_shared<DispatchedRows>(); }
 
-  const kernels::Slots& slots() const override { return slots_; }
+  const kernels::KernelSlots& slots() const override { return slots_; }
   bool has(graph::Pass) const override { return true; }
   void run(graph::Pass pass, const kernels::Operands& operands, kernels::Stream& stream) override;
   std::string algorithm(graph::Pass) const override { return "experts of a group"; }
@@ -63,14 +63,14 @@ class ExpertDispatch : public kernels::Kernel {
   void forward(const kernels::Operands& all, DispatchedRows& kept, kernels::Stream& stream);
   void input_gradients(const kernels::Operands& all, DispatchedRows& kept, kernels::Stream& stream);
   std::vector<std::size_t> experts_of(std::size_t row, std::span<const float> probabilities) const;
-  Routes routes_of(std::span<const float> probabilities) const;
+  ExpertRoutes routes_of(std::span<const float> probabilities) const;
   std::size_t device_of(std::int64_t expert) const { return static_cast<std::size_t>(expert) / own_experts_; }
   void receive(std::span<const float> rows, DispatchedRows& kept);
-  Numbers sent(const Routes& routes, std::span<const float> rows) const;
-  void take(const Routes& routes, const std::vector<Peers::Shared>& all, std::size_t piece,
+  Numbers sent(const ExpertRoutes& routes, std::span<const float> rows) const;
+  void take(const ExpertRoutes& routes, const std::vector<GroupPeers::Shared>& all, std::size_t piece,
             kernels::Buffer& into) const;
   void make_room(DispatchedRows& kept, const std::vector<std::size_t>& experts) const;
-  Numbers returned(const Routes& routes, std::span<const float> made) const;
+  Numbers returned(const ExpertRoutes& routes, std::span<const float> made) const;
   void add_up(std::span<const float> copies, std::span<const float> shares, std::span<float> rows) const;
   void probability_gradients(std::span<const float> probabilities, std::span<const float> gradient,
                              const DispatchedRows& kept, std::span<float> out) const;
@@ -79,12 +79,12 @@ class ExpertDispatch : public kernels::Kernel {
     return of.subspan(number * hidden_, hidden_);
   }
   kernels::Operands local(const kernels::Operands& all, const DispatchedRows& kept) const;
-  void share(const Peers::Shared& own, core::Seconds time,
-             const std::function<void(const std::vector<Peers::Shared>&)>& use) const;
+  void share(const GroupPeers::Shared& own, core::Seconds time,
+             const std::function<void(const std::vector<GroupPeers::Shared>&)>& use) const;
   Lease acquire(const kernels::Slot& slot, plan::MemoryKind kind) const;
-  Floats floats(kernels::Buffer& buffer) const;
+  FloatView floats(kernels::Buffer& buffer) const;
 
-  Device& device_;
+  DeviceContext& device_;
   const std::string name_;
   graph::Operator one_row_;  ///< of the device's experts
   /// Rows of all samples; experts of all devices.
@@ -92,7 +92,7 @@ class ExpertDispatch : public kernels::Kernel {
   std::size_t sample_rows_;
   bool in_turn_;
   core::Seconds time_;
-  kernels::Slots slots_;
+  kernels::KernelSlots slots_;
 };
 
 }  // namespace penstock::replay

@@ -8,7 +8,7 @@ namespace penstock::replay {
 
 FloatPieces::FloatPieces(Pieces pieces) : pieces_(std::move(pieces)) {
   std::size_t end = 0;
-  for (const Piece& piece : pieces_) {
+  for (const MemoryPiece& piece : pieces_) {
     core::require(piece.size % sizeof(float) == 0, "a piece has whole numbers");
     ends_.push_back(end += piece.size / sizeof(float));
   }
@@ -28,13 +28,13 @@ Pieces FloatPieces::part(std::size_t start, std::size_t count) const {
   return out;
 }
 
-std::span<float> floats(const Piece& piece) {
+std::span<float> floats(const MemoryPiece& piece) {
   return {reinterpret_cast<float*>(piece.data), piece.size / sizeof(float)};
 }
 
 Pieces laid_out(const Pieces& like, const std::shared_ptr<void>& owner, float* to) {
   Pieces out;
-  for (const Piece& piece : like) {
+  for (const MemoryPiece& piece : like) {
     out.push_back({owner, reinterpret_cast<std::byte*>(to), piece.size});
     to += piece.size / sizeof(float);
   }

@@ -22,7 +22,7 @@ class FloatPieces {
   std::vector<std::size_t> ends_;  ///< numbers up to the end of each piece
 };
 
-std::span<float> floats(const Piece& piece);
+std::span<float> floats(const MemoryPiece& piece);
 
 /// Pieces of the sizes of `like`, one after the other from `to` on, kept alive by `owner`.
 Pieces laid_out(const Pieces& like, const std::shared_ptr<void>& owner, float* to);

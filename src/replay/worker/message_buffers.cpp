@@ -12,13 +12,14 @@ using plan::MemoryKind;
 namespace {
 
 /// One part of all bytes concatenated; parts are as equal as whole numbers allow.
-std::vector<Region> part_of(const std::vector<Region>& whole, std::int64_t part, std::int64_t parts) {
+std::vector<BufferRegion> part_of(const std::vector<BufferRegion>& whole, std::int64_t part,
+                                  std::int64_t parts) {
   std::int64_t all = 0;
-  for (const Region& region : whole) all += region.bytes.value();
+  for (const BufferRegion& region : whole) all += region.bytes.value();
   const auto start = [&](std::int64_t i) { return all / parts * i + std::min(i, all % parts); };
-  std::vector<Region> out;
+  std::vector<BufferRegion> out;
   std::int64_t at = 0;
-  for (const Region& region : whole) {
+  for (const BufferRegion& region : whole) {
     const std::int64_t size = region.bytes.value(), each = kernels::size(region.buffer->element());
     const auto cut = [&](std::int64_t i) {
       return std::clamp(start(i) - at, std::int64_t{0}, size) / each * each;
@@ -33,28 +34,29 @@ std::vector<Region> part_of(const std::vector<Region>& whole, std::int64_t part,
 
 }  // namespace
 
-MessageBuffers::MessageBuffers(Device& device, const DevicePrograms& program, core::DeviceId id)
+MessageBuffers::MessageBuffers(DeviceContext& device, const DevicePrograms& program, core::DeviceId id)
     : device_(device), program_(program) {
-  for (const Instruction& instruction : program.devices[id.index()])
+  for (const DeviceInstruction& instruction : program.devices[id.index()])
     if (instruction.micro_batch >= 0)
       shares_[{instruction.stage, instruction.micro_batch}] = instruction.samples;
 }
 
-std::vector<Region> MessageBuffers::room_for(const Message& message) {
+std::vector<BufferRegion> MessageBuffers::room_for(const DeviceMessage& message) {
   const std::lock_guard lock(mutex_);
   return part_of(whole(message, arrival(message)), message.part, message.parts);
 }
 
-StageRun::Tensors& MessageBuffers::arrival(const Message& message) {
+StageRun::Tensors& MessageBuffers::arrival(const DeviceMessage& message) {
   return arrivals_[{{message.to, message.needed_in}, message.gradient, message.source}];
 }
 
 /// Buffers for the whole message.
-std::vector<Region> MessageBuffers::whole(const Message& message, StageRun::Tensors& transfer) const {
-  const Samples share = shares_.at({message.to, message.needed_in});
-  std::vector<Region> out;
+std::vector<BufferRegion> MessageBuffers::whole(const DeviceMessage& message,
+                                                StageRun::Tensors& transfer) const {
+  const SampleRange share = shares_.at({message.to, message.needed_in});
+  std::vector<BufferRegion> out;
   for (const core::OpId id : message.tensors) {
-    const kernels::Made& made = device_.wire(id).made;
+    const kernels::SampleTensor& made = device_.wire(id).made;
     Lease& lease = transfer[id];
     if (lease == nullptr)
       lease = device_.pool->acquire(made.element, made.count * share.count, MemoryKind::buffers,
@@ -64,24 +66,24 @@ std::vector<Region> MessageBuffers::whole(const Message& message, StageRun::Tens
   return out;
 }
 
-Region MessageBuffers::part(const Lease& lease, Samples all, Samples some) const {
+BufferRegion MessageBuffers::part(const Lease& lease, SampleRange all, SampleRange some) const {
   const core::Bytes each = lease->bytes() / all.count;
   return {lease, each * (some.first - all.first), each * some.count};
 }
 
-void MessageBuffers::complete(const Instruction& instruction, core::Seconds time) {
+void MessageBuffers::complete(const DeviceInstruction& instruction, core::Seconds time) {
   std::vector<Lease> buffers;
   std::vector<MissingBytes> missing;
   {
     const std::lock_guard lock(mutex_);
     std::set<std::pair<StageId, std::int64_t>> seen;  // {sender, samples}
     for (const MessageId id : instruction.receives) {
-      const Message& message = program_.messages[static_cast<std::size_t>(id)];
+      const DeviceMessage& message = program_.messages[static_cast<std::size_t>(id)];
       if (message.tensors.empty() || !seen.insert({message.from, message.samples.first}).second) continue;
       const auto all = whole(message, arrival(message));
       for (std::int32_t part = 0; part < message.parts; ++part) {
         const std::size_t owner = static_cast<std::size_t>(part) % device_.division.members();
-        for (const Region& region : part_of(all, part, message.parts)) {
+        for (const BufferRegion& region : part_of(all, part, message.parts)) {
           const auto place = std::ranges::find(buffers, region.buffer) - buffers.begin();
           if (place == std::ssize(buffers)) buffers.push_back(region.buffer);
           if (owner != device_.division.member())
@@ -120,13 +122,13 @@ StageRun::Received MessageBuffers::take_gradients(StageId stage, std::int32_t mi
 }
 
 /// Stores a message; the gradient of a tensor above which nothing trains is zero.
-void MessageBuffers::offer(const Message& message, const StageRun& stage) {
+void MessageBuffers::offer(const DeviceMessage& message, const StageRun& stage) {
   if (message.tensors.empty()) return;  // an order without data, never fetched
-  const Samples share = shares_.at({message.from, message.sent_in});
-  std::vector<Region> regions;
+  const SampleRange share = shares_.at({message.from, message.sent_in});
+  std::vector<BufferRegion> regions;
   for (const core::OpId id : message.tensors) {
     Lease lease = message.gradient ? stage.gradient(message.sent_in, id) : stage.tensor(message.sent_in, id);
-    const kernels::Made& made = device_.wire(id).made;
+    const kernels::SampleTensor& made = device_.wire(id).made;
     if (lease == nullptr)
       lease = device_.zeros(made.element, made.count * share.count, MemoryKind::workspace,
                             "the gradient of '" + device_.name(id) + "'");
@@ -137,7 +139,7 @@ void MessageBuffers::offer(const Message& message, const StageRun& stage) {
       part_of(regions, message.part, message.parts);
 }
 
-std::vector<Region> MessageBuffers::fetch(const Message& message) {
+std::vector<BufferRegion> MessageBuffers::fetch(const DeviceMessage& message) {
   const std::lock_guard lock(mutex_);
   auto offered =
       offered_.extract({message.from, message.to, message.gradient, message.samples.first, message.part});

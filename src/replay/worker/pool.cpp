@@ -11,11 +11,11 @@ using core::Bytes;
 using kernels::Buffer;
 using plan::MemoryKind;
 
-Pool::Pool(kernels::Backend& backend, Bytes capacity, std::string device)
+BufferPool::BufferPool(kernels::Backend& backend, Bytes capacity, std::string device)
     : backend_(backend), capacity_(capacity), device_(std::move(device)) {}
 
-Lease Pool::acquire(kernels::Element element, std::int64_t count_, MemoryKind kind, const std::string& what,
-                    bool settled) {
+Lease BufferPool::acquire(kernels::Element element, std::int64_t count_, MemoryKind kind,
+                          const std::string& what, bool settled) {
   const std::lock_guard lock(mutex_);
   const Size size{element, count_};
   check(Bytes(count_ * kernels::size(element)), what);
@@ -26,7 +26,7 @@ Lease Pool::acquire(kernels::Element element, std::int64_t count_, MemoryKind ki
   return Lease(buffer.release(), [self = shared_from_this()](Buffer* b) { self->give_back(b); });
 }
 
-Lease Pool::lend(const Lease& buffer, MemoryKind kind, const std::string& what) {
+Lease BufferPool::lend(const Lease& buffer, MemoryKind kind, const std::string& what) {
   const std::lock_guard lock(mutex_);
   check(buffer->bytes(), what);
   count(buffer->bytes(), kind);
@@ -36,7 +36,7 @@ Lease Pool::lend(const Lease& buffer, MemoryKind kind, const std::string& what) 
   });
 }
 
-void Pool::move(const Lease& lease, MemoryKind kind) {
+void BufferPool::move(const Lease& lease, MemoryKind kind) {
   const std::lock_guard lock(mutex_);
   MemoryKind& now = used_.at(lease.get());
   at(memory_.now, now) -= lease->bytes();
@@ -44,26 +44,26 @@ void Pool::move(const Lease& lease, MemoryKind kind) {
   now = kind;
 }
 
-void Pool::touch(Bytes bytes, MemoryKind kind, const std::string& what) {
+void BufferPool::touch(Bytes bytes, MemoryKind kind, const std::string& what) {
   const std::lock_guard lock(mutex_);
   check(bytes, what);
   count(bytes, kind);
   at(memory_.now, kind) -= bytes;
 }
 
-void Pool::settle() {
+void BufferPool::settle() {
   const std::lock_guard lock(mutex_);
   for (auto& [size, buffers] : recent_)
     for (Owned& buffer : buffers) settled_[size].push_back(std::move(buffer));
   recent_.clear();
 }
 
-Worker::Memory Pool::memory() const {
+Worker::WorkerMemory BufferPool::memory() const {
   const std::lock_guard lock(mutex_);
   return memory_;
 }
 
-Pool::Owned Pool::take(Size size, bool settled) {
+BufferPool::Owned BufferPool::take(Size size, bool settled) {
   for (Idle* idle : {&recent_, &settled_}) {
     if (settled && idle == &recent_) continue;
     const auto found = idle->find(size);
@@ -76,7 +76,7 @@ Pool::Owned Pool::take(Size size, bool settled) {
 }
 
 /// Allocates a buffer; if the device is full, idle buffers of other sizes are freed.
-Pool::Owned Pool::make(Size size, const std::string& what) {
+BufferPool::Owned BufferPool::make(Size size, const std::string& what) {
   try {
     return backend_.allocate(size.first, size.second);
   } catch (const core::BadInput&) {
@@ -89,23 +89,23 @@ Pool::Owned Pool::make(Size size, const std::string& what) {
   }
 }
 
-void Pool::check(Bytes bytes, const std::string& what) const {
+void BufferPool::check(Bytes bytes, const std::string& what) const {
   if (plan::total(memory_.now) + bytes > capacity_)
     fail(bytes, what,
          fmt::format("{} of {} are in use", core::show(plan::total(memory_.now)), core::show(capacity_)));
 }
 
-void Pool::fail(Bytes bytes, const std::string& what, const std::string& why) const {
+void BufferPool::fail(Bytes bytes, const std::string& what, const std::string& why) const {
   throw core::Error(core::ExitCode::device_failed, fmt::format("out of memory on {}: {} wants {}, and {}",
                                                                device_, what, core::show(bytes), why));
 }
 
-void Pool::count(Bytes bytes, MemoryKind kind) {
+void BufferPool::count(Bytes bytes, MemoryKind kind) {
   at(memory_.now, kind) += bytes;
   if (plan::total(memory_.now) > plan::total(memory_.at_peak)) memory_.at_peak = memory_.now;
 }
 
-void Pool::give_back(Buffer* buffer) {
+void BufferPool::give_back(Buffer* buffer) {
   const std::lock_guard lock(mutex_);
   const auto found = used_.find(buffer);
   at(memory_.now, found->second) -= buffer->bytes();

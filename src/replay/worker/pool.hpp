@@ -18,10 +18,10 @@ using Lease = std::shared_ptr<kernels::Buffer>;
 
 /// Counts memory that is in use, not memory that idles between two uses. Lives as long as its leases.
 /// Thread-safe.
-class Pool : public std::enable_shared_from_this<Pool> {
+class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
   /// Errors name `device` if more than `capacity` bytes are in use.
-  Pool(kernels::Backend& backend, core::Bytes capacity, std::string device);
+  BufferPool(kernels::Backend& backend, core::Bytes capacity, std::string device);
 
   /// Contents are undefined; errors state `what` it is for. `settled` must be true for a thread other than
   /// the working one: the buffer is then one that running work does not use. Throws Error(device_failed) if
@@ -37,7 +37,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   /// All work so far is done: buffers returned since then may go to any thread.
   void settle();
 
-  Worker::Memory memory() const;
+  Worker::WorkerMemory memory() const;
 
  private:
   using Size = std::pair<kernels::Element, std::int64_t>;
@@ -57,7 +57,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   mutable std::mutex mutex_;
   Idle settled_, recent_;
   std::map<const kernels::Buffer*, plan::MemoryKind> used_;
-  Worker::Memory memory_;
+  Worker::WorkerMemory memory_;
 };
 
 }  // namespace penstock::replay

@@ -18,27 +18,27 @@ std::size_t size(core::Bytes bytes) {
   return static_cast<std::size_t>(bytes.value());
 }
 
-std::byte* address(const Region& region) {
+std::byte* address(const BufferRegion& region) {
   return static_cast<std::byte*>(region.buffer->data()) + region.offset.value();
 }
 
-std::int64_t count(const Region& region) {
+std::int64_t count(const BufferRegion& region) {
   return region.bytes.value() / kernels::size(region.buffer->element());
 }
 
-Slice slice(const Region& region) {
+BufferSlice slice(const BufferRegion& region) {
   return {region.buffer->element(), count(region), address(region)};
 }
 
-bool plain(const Backend& backend, const Region& region) {
+bool plain(const Backend& backend, const BufferRegion& region) {
   return on_host(backend) && region.buffer->element() == Element::fp32;
 }
 
 }  // namespace
 
-std::size_t element_count(const std::vector<Region>& regions) {
+std::size_t element_count(const std::vector<BufferRegion>& regions) {
   std::size_t out = 0;
-  for (const Region& region : regions) out += static_cast<std::size_t>(count(region));
+  for (const BufferRegion& region : regions) out += static_cast<std::size_t>(count(region));
   return out;
 }
 
@@ -46,9 +46,9 @@ bool on_host(const Backend& backend) {
   return backend.name() == "host";
 }
 
-Pieces pieces(const std::vector<Region>& regions, Copier* copier) {
+Pieces pieces(const std::vector<BufferRegion>& regions, PieceCopier* copier) {
   Pieces out;
-  for (const Region& region : regions)
+  for (const BufferRegion& region : regions)
     out.push_back({region.buffer, address(region), size(region.bytes), copier});
   return out;
 }
@@ -62,7 +62,7 @@ void copy(const Pieces& from, const Pieces& to) {
     if (from[i].size > 0 && from[i].data != to[i].data) std::memcpy(to[i].data, from[i].data, from[i].size);
 }
 
-void copy(const std::vector<Region>& from, Backend& sender, const std::vector<Region>& to,
+void copy(const std::vector<BufferRegion>& from, Backend& sender, const std::vector<BufferRegion>& to,
           Backend& receiver) {
   if (on_host(sender) && on_host(receiver)) return copy(pieces(from), pieces(to));
   core::require(from.size() == to.size(), "both ends of a message have the same tensors");
@@ -71,32 +71,32 @@ void copy(const std::vector<Region>& from, Backend& sender, const std::vector<Re
     core::require(from[i].bytes == to[i].bytes, "both ends of a message have the same size");
     bytes.resize(size(from[i].bytes));
     sender.read(slice(from[i]), bytes);
-    Slice target = slice(to[i]);
+    BufferSlice target = slice(to[i]);
     receiver.write(target, bytes);
   }
 }
 
-bool plain(const Backend& backend, const std::vector<Region>& regions) {
-  return std::ranges::all_of(regions, [&](const Region& region) { return plain(backend, region); });
+bool plain(const Backend& backend, const std::vector<BufferRegion>& regions) {
+  return std::ranges::all_of(regions, [&](const BufferRegion& region) { return plain(backend, region); });
 }
 
-std::vector<float> gather(Backend& backend, const std::vector<Region>& regions) {
+std::vector<float> gather(Backend& backend, const std::vector<BufferRegion>& regions) {
   std::vector<float> out;
   gather(backend, regions, out);
   return out;
 }
 
-void gather(Backend& backend, const std::vector<Region>& regions, std::vector<float>& out) {
+void gather(Backend& backend, const std::vector<BufferRegion>& regions, std::vector<float>& out) {
   out.resize(element_count(regions));
   std::span<float> left = out;
-  for (const Region& region : regions) {
+  for (const BufferRegion& region : regions) {
     const auto own = left.first(static_cast<std::size_t>(count(region)));
     kernels::read_floats(backend, slice(region), own);
     left = left.subspan(own.size());
   }
 }
 
-void gather(Backend& backend, const std::vector<std::vector<Region>>& terms, std::vector<float>& out) {
+void gather(Backend& backend, const std::vector<std::vector<BufferRegion>>& terms, std::vector<float>& out) {
   gather(backend, terms.front(), out);
   for (std::size_t t = 1; t < terms.size(); ++t) {
     const auto more = gather(backend, terms[t]);
@@ -104,18 +104,18 @@ void gather(Backend& backend, const std::vector<std::vector<Region>>& terms, std
   }
 }
 
-void scatter(Backend& backend, const std::vector<Region>& regions, const std::vector<float>& values) {
+void scatter(Backend& backend, const std::vector<BufferRegion>& regions, const std::vector<float>& values) {
   core::require(values.size() == element_count(regions), "as many numbers as the regions have");
   std::span<const float> left = values;
-  for (const Region& region : regions) {
+  for (const BufferRegion& region : regions) {
     const auto own = left.first(static_cast<std::size_t>(count(region)));
-    Slice to = slice(region);
+    BufferSlice to = slice(region);
     kernels::write_floats(backend, to, own);
     left = left.subspan(own.size());
   }
 }
 
-Floats::Floats(Backend& backend, kernels::Buffer& buffer) : backend_(backend), buffer_(buffer) {
+FloatView::FloatView(Backend& backend, kernels::Buffer& buffer) : backend_(backend), buffer_(buffer) {
   if (on_host(backend) && buffer.element() == Element::fp32) {
     values_ = {static_cast<float*>(buffer.data()), static_cast<std::size_t>(buffer.count())};
     return;
@@ -125,7 +125,7 @@ Floats::Floats(Backend& backend, kernels::Buffer& buffer) : backend_(backend), b
   values_ = copy_;
 }
 
-void Floats::write_back() const {
+void FloatView::write_back() const {
   if (!copy_.empty()) kernels::write_floats(backend_, buffer_, copy_);
 }
 

@@ -24,7 +24,7 @@ using plan::MemoryKind;
 
 class RingCore : public ContextCore {
  public:
-  RingCore(Device& device, const ContextGroup& group, core::OpId id, std::int64_t samples)
+  RingCore(DeviceContext& device, const ContextGroup& group, core::OpId id, std::int64_t samples)
       : device_(device), name_(device.name(id)), samples_(samples), members_(device.division.members()) {
     graph::Operator op = device.shard(id).op;
     auto& block = std::get<Attention>(op.attributes);
@@ -128,16 +128,16 @@ class RingCore : public ContextCore {
     device_.backend.add(*block[3], *terms[2], *device_.stream);
   }
 
-  Floats floats(const Lease& lease) const { return {device_.backend, *lease}; }
+  FloatView floats(const Lease& lease) const { return {device_.backend, *lease}; }
 
   /// Merges results of blocks, each weighted by its part of the sum of all exponentials; shares likewise.
   void merge(const Saved& saved, const std::vector<Lease>& results, const std::vector<Lease>& log_sums,
              const Lease& result) const {
     const std::vector<std::vector<float>> weights = parts(log_sums);
-    const Floats sum = floats(result);
+    const FloatView sum = floats(result);
     std::ranges::fill(*sum, 0.0f);
     for (std::size_t b = 0; b < members_; ++b) {
-      const Floats shares = floats(lent(saved[3 + b]));
+      const FloatView shares = floats(lent(saved[3 + b]));
       scale_rows(*shares, weights[b]);
       shares.write_back();
       add_weighed(*sum, *floats(results[b]), weights[b]);
@@ -163,7 +163,7 @@ class RingCore : public ContextCore {
   std::vector<std::vector<float>> parts(const std::vector<Lease>& log_sums) const {
     std::vector<std::vector<float>> out;
     for (const Lease& block : log_sums) {
-      const Floats values = floats(block);
+      const FloatView values = floats(block);
       out.emplace_back((*values).begin(), (*values).end());
     }
     for (std::size_t r = 0; r < out.front().size(); ++r) {
@@ -175,7 +175,7 @@ class RingCore : public ContextCore {
     return out;
   }
 
-  Device& device_;
+  DeviceContext& device_;
   const std::string name_;
   const std::int64_t samples_;
   const std::size_t members_;
@@ -186,7 +186,7 @@ class RingCore : public ContextCore {
 
 }  // namespace
 
-std::unique_ptr<ContextCore> make_ring_core(Device& device, const ContextGroup& group, core::OpId id,
+std::unique_ptr<ContextCore> make_ring_core(DeviceContext& device, const ContextGroup& group, core::OpId id,
                                             std::int64_t samples) {
   return std::make_unique<RingCore>(device, group, id, samples);
 }

@@ -5,7 +5,7 @@ namespace penstock::replay {
 using core::OpId;
 using graph::Vertex;
 
-Segments::Segments(const graph::OpGraph& graph, const plan::Stage& stage)
+StageSegments::StageSegments(const graph::OpGraph& graph, const plan::Stage& stage)
     : members_(plan::segments(graph, stage.operators, stage.recompute)), segment_(graph.size()) {
   for (std::size_t s = 0; s < members_.size(); ++s)
     for (const OpId id : members_[s]) segment_[id.index()] = s + 1;
@@ -18,7 +18,7 @@ Segments::Segments(const graph::OpGraph& graph, const plan::Stage& stage)
   }
 }
 
-std::optional<std::size_t> Segments::of(OpId op) const {
+std::optional<std::size_t> StageSegments::of(OpId op) const {
   const std::size_t number = segment_[op.index()];
   return number > 0 ? std::optional(number - 1) : std::nullopt;
 }

@@ -10,9 +10,9 @@
 
 namespace penstock::replay {
 
-class Segments {
+class StageSegments {
  public:
-  Segments(const graph::OpGraph& graph, const plan::Stage& stage);
+  StageSegments(const graph::OpGraph& graph, const plan::Stage& stage);
 
   std::size_t count() const { return members_.size(); }
   const std::vector<core::OpId>& members(std::size_t segment) const { return members_[segment]; }

@@ -6,9 +6,9 @@ namespace penstock::replay {
 namespace {
 
 /// Iterates over the runs of a shard.
-class Runs {
+class ShardRuns {
  public:
-  explicit Runs(const Shard& shard) : shard_(shard) { skip(); }
+  explicit ShardRuns(const TensorShard& shard) : shard_(shard) { skip(); }
   bool over() const { return row_ == shard_.rows; }
   std::int64_t first() const { return row_ * shard_.width + span().begin; }  ///< index in the tensor
   std::int64_t end() const { return row_ * shard_.width + span().end; }
@@ -21,7 +21,7 @@ class Runs {
   }
 
  private:
-  const Shard::Span& span() const { return shard_.spans[at_]; }
+  const TensorShard::ColumnSpan& span() const { return shard_.spans[at_]; }
   /// Goes to the next span that has columns.
   void skip() {
     for (; row_ < shard_.rows; ++row_, at_ = 0)
@@ -29,16 +29,16 @@ class Runs {
         if (span().begin < span().end) return;
   }
 
-  const Shard& shard_;
+  const TensorShard& shard_;
   std::int64_t row_ = 0, before_ = 0;
   std::size_t at_ = 0;
 };
 
 }  // namespace
 
-void each_common(const Shard& a, const Shard& b,
+void each_common(const TensorShard& a, const TensorShard& b,
                  const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit) {
-  Runs x(a), y(b);
+  ShardRuns x(a), y(b);
   while (!x.over() && !y.over()) {
     const std::int64_t begin = std::max(x.first(), y.first()), end = std::min(x.end(), y.end());
     if (begin < end) visit(x.place(begin), y.place(begin), end - begin);
@@ -49,21 +49,21 @@ void each_common(const Shard& a, const Shard& b,
   }
 }
 
-std::int64_t Shard::count() const {
+std::int64_t TensorShard::count() const {
   std::int64_t columns = 0;
-  for (const Span& span : spans) columns += span.end - span.begin;
+  for (const ColumnSpan& span : spans) columns += span.end - span.begin;
   return rows * columns;
 }
 
-std::int64_t Sharding::samples(std::size_t member, std::int64_t all) const {
+std::int64_t TensorSharding::samples(std::size_t member, std::int64_t all) const {
   if (placement != layout::Placement::shard_batch) return all;
   const Bounds& bounds = sections.front();
   return all * bounds[member + 1] / bounds.back() - all * bounds[member] / bounds.back();
 }
 
-Shard Sharding::shard(std::size_t member, std::int64_t samples, std::int64_t count) const {
+TensorShard TensorSharding::shard(std::size_t member, std::int64_t samples, std::int64_t count) const {
   if (placement == layout::Placement::shard_features || placement == layout::Placement::shard_tokens) {
-    Shard out{samples * rows, width};
+    TensorShard out{samples * rows, width};
     for (const Bounds& bounds : sections) out.spans.push_back({bounds[member], bounds[member + 1]});
     return out;
   }
@@ -86,11 +86,11 @@ Bounds even(std::int64_t count, std::size_t members) {
 
 }  // namespace
 
-Sharding sharded_by_tokens(std::int64_t count, std::size_t members) {
+TensorSharding sharded_by_tokens(std::int64_t count, std::size_t members) {
   return {layout::Placement::shard_tokens, 1, count, {even(count, members)}};
 }
 
-Sharding sharded_by_columns(std::int64_t count, std::int64_t width, std::size_t members) {
+TensorSharding sharded_by_columns(std::int64_t count, std::int64_t width, std::size_t members) {
   return {layout::Placement::shard_features, count / width, width, {even(width, members)}};
 }
 

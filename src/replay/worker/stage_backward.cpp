@@ -9,7 +9,7 @@ using plan::MemoryKind;
 void StageRun::backward(std::int32_t micro_batch, const Received& received, int version, bool split) {
   InFlight& state = in_flight_.at(micro_batch);
   for (const auto& [id, terms] : received)
-    for (const Lease& term : terms) add_term(state, id, Sharding(), term);
+    for (const Lease& term : terms) add_term(state, id, TensorSharding(), term);
   const bool drops_rebuilt = segments_.count() > 1 || !stage_.recompute.outlasts_input_gradient();
   for (auto id = own_.rbegin(); id != own_.rend(); ++id) {
     const auto segment = segments_.of(*id);
@@ -25,7 +25,7 @@ void StageRun::backward(std::int32_t micro_batch, const Received& received, int 
     if (drops_rebuilt && segment && *id == segments_.members(*segment).front()) drop_rebuilt(state, *segment);
   }
   for (const auto& [id, terms] : state.gradients)
-    if (!own_.contains(id)) settled(state, id, Sharding());
+    if (!own_.contains(id)) settled(state, id, TensorSharding());
 }
 
 /// Moves tensors that the weight gradient needs from workspace to buffers.
@@ -46,7 +46,7 @@ void StageRun::weight_gradients(std::int32_t micro_batch, int version) {
 }
 
 /// Adds half the squares of `gradient` to its mini-batch. Programs run several times, so samples repeat.
-void StageRun::keep_loss(OpId id, const Samples& samples, const kernels::Buffer& gradient) {
+void StageRun::keep_loss(OpId id, const SampleRange& samples, const kernels::Buffer& gradient) {
   device_.stream->synchronise();
   const std::int64_t run = seen_[{id, samples.first}]++;
   const auto mini_batch = static_cast<std::size_t>(run * mini_batches_ + samples.first / mini_batch_);
@@ -78,7 +78,7 @@ void StageRun::show_gradient(InFlight& state, OpId id) {
   if (!device_.wire(id).trains) return;
   const OpId source = device_.wire(id).sources[0];
   const Lease shown = own_gradient(state, id);
-  const Sharding& sharding = device_.shard(id).reads[0];
+  const TensorSharding& sharding = device_.shard(id).reads[0];
   if (!shows_part(id)) return add_term(state, source, sharding, shown);
   kernels::Kernel& k = kernel(id, state.samples.count);
   const kernels::Slot& others = k.slots().inputs[1];
@@ -130,7 +130,8 @@ void StageRun::add_up(InFlight& state, OpId id) {
   const auto collectives = layout::sums(device_.graph, id, shard.how, shard.completes).backward;
   all_reduce(device_, sums, device_.time(collectives, state.samples.count));
   for (const OpId source : shard.completes)
-    if (const auto sum = state.partial.extract(source)) add_term(state, source, Sharding(), sum.mapped());
+    if (const auto sum = state.partial.extract(source))
+      add_term(state, source, TensorSharding(), sum.mapped());
 }
 
 /// Kernels add to tables; other sums are added here.
@@ -138,7 +139,7 @@ void StageRun::weight_gradient(InFlight& state, OpId id, int version) {
   const auto& parameters = device_.shard(id).parameters;
   const std::vector<Lease>& sums = weights_.gradients(state.samples.first / mini_batch_);
   std::vector<Lease> terms;
-  for (const kernels::Parameter& p : parameters)
+  for (const kernels::ParameterSlot& p : parameters)
     terms.push_back(p.slot.added ? sums[weights_.place(p.owner)]
                                  : acquire(p.slot, MemoryKind::workspace, id));
   const Lease gradient = own_gradient(state, id);
@@ -162,10 +163,10 @@ void StageRun::go_before_sum(InFlight& state, OpId id) {
   operands.output_gradient = after.get();
   run(device_.kernels.of(*device_.shard(id).after, state.samples.count), graph::Pass::input_gradient,
       operands, id);
-  state.gradients[id] = {{Sharding(), before}};
+  state.gradients[id] = {{TensorSharding(), before}};
 }
 
-void StageRun::add_term(InFlight& state, OpId source, const Sharding& sharding, const Lease& term) {
+void StageRun::add_term(InFlight& state, OpId source, const TensorSharding& sharding, const Lease& term) {
   if (device_.wire(source).trains) add_to(state.gradients[source][sharding], term);
 }
 
@@ -178,7 +179,7 @@ void StageRun::add_to(Lease& sum, const Lease& term) {
 }
 
 /// Returns the sum of all terms, in the given sharding; null if there are none.
-Lease StageRun::settled(InFlight& state, OpId id, const Sharding& sharding) {
+Lease StageRun::settled(InFlight& state, OpId id, const TensorSharding& sharding) {
   auto& terms = state.gradients[id];
   Lease sum;
   for (const auto& [from, term] : terms) {
@@ -195,7 +196,7 @@ Lease StageRun::settled(InFlight& state, OpId id, const Sharding& sharding) {
 
 /// Returns zeros if nothing trains above but the cost model counts a pass.
 Lease StageRun::own_gradient(InFlight& state, OpId id) {
-  const Sharding sharding = sharding_of(id);
+  const TensorSharding sharding = sharding_of(id);
   if (Lease sum = settled(state, id, sharding)) return sum;
   const auto [samples, count] = extent(state, id);
   return state.gradients[id][sharding] = device_.zeros(
@@ -206,7 +207,7 @@ Lease StageRun::own_gradient(InFlight& state, OpId id) {
 void StageRun::sum_over_samples(core::Seconds time) {
   std::vector<Lease> sums;
   for (const OpId id : own_)
-    for (const kernels::Parameter& parameter : device_.shard(id).parameters)
+    for (const kernels::ParameterSlot& parameter : device_.shard(id).parameters)
       if (weighs(id) && device_.shard(id).how == plan::Partition::batch && parameter.owner.op == id)
         sums.push_back(weights_.last_gradients()[weights_.place(parameter.owner)]);
   if (!sums.empty()) all_reduce(device_, sums, time);
@@ -215,7 +216,7 @@ void StageRun::sum_over_samples(core::Seconds time) {
 void StageRun::sum_over_holders(core::Seconds time) {
   std::vector<Lease> sums;
   for (const OpId id : own_)
-    for (const kernels::Parameter& parameter : device_.shard(id).parameters)
+    for (const kernels::ParameterSlot& parameter : device_.shard(id).parameters)
       if (device_.shard(id).dispatches && weighs(id))
         sums.push_back(weights_.last_gradients()[weights_.place(parameter.owner)]);
   if (!sums.empty() && device_.division.devices() > device_.division.expert_parts())

@@ -7,7 +7,7 @@ using core::OpId;
 using graph::OpKind;
 using plan::MemoryKind;
 
-void StageRun::forward(std::int32_t micro_batch, Samples samples, Tensors entered, int version) {
+void StageRun::forward(std::int32_t micro_batch, SampleRange samples, Tensors entered, int version) {
   InFlight& state = in_flight_[micro_batch];
   state.samples = samples;
   state.tensors = std::move(entered);
@@ -41,7 +41,7 @@ void StageRun::drop_rebuilt(InFlight& state, std::size_t segment) {
   std::erase_if(state.resharded, [&](const auto& entry) { return !kept_.contains(entry.first); });
 }
 
-void StageRun::run_forward(InFlight& state, OpId id, int version, Kinds kinds) {
+void StageRun::run_forward(InFlight& state, OpId id, int version, MemoryKinds kinds) {
   for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i) reshard_input(state, id, i, kinds.saved);
   if (device_.graph.op(id).kind == OpKind::input)
     state.tensors[id] = device_.pool->lend(data_.input(id, state.samples), kinds.output, device_.name(id));
@@ -52,7 +52,7 @@ void StageRun::run_forward(InFlight& state, OpId id, int version, Kinds kinds) {
 }
 
 /// A tensor that lasts is overwritten in place with equal values.
-void StageRun::compute(InFlight& state, OpId id, int version, Kinds kinds) {
+void StageRun::compute(InFlight& state, OpId id, int version, MemoryKinds kinds) {
   const MemoryKind kind = kinds.output;
   kernels::Kernel& k = kernel(id, state.samples.count);
   const OperatorShard& shard = device_.shard(id);
@@ -125,9 +125,9 @@ void StageRun::forget_read(InFlight& state, OpId id) {
 void StageRun::make_whole(InFlight& state) {
   for (const OpId id : outputs_) {
     if (sharding_of(id).whole()) continue;
-    Lease& lease = state.resharded[{id, Sharding()}];
+    Lease& lease = state.resharded[{id, TensorSharding()}];
     if (lease == nullptr)
-      lease = reshard(device_, state.tensors.at(id), sharding_of(id), Sharding(), extent(state, id),
+      lease = reshard(device_, state.tensors.at(id), sharding_of(id), TensorSharding(), extent(state, id),
                       MemoryKind::buffers, device_.name(id), core::Seconds(0));
   }
 }

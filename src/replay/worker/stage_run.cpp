@@ -13,7 +13,7 @@ using graph::Vertex;
 using kernels::Slot;
 using plan::MemoryKind;
 
-StageRun::StageRun(Device& device, const plan::Stage& stage, VersionUse use, std::int64_t mini_batch,
+StageRun::StageRun(DeviceContext& device, const plan::Stage& stage, VersionUse use, std::int64_t mini_batch,
                    std::int64_t mini_batches)
     : device_(device),
       stage_(stage),
@@ -60,11 +60,11 @@ void StageRun::note_collectives() {
           input_collectives_.push_back(c);
     if (outputs_.contains(id) && sharding_of(id).whole())
       gradient_collectives_.push_back(
-          {layout::GroupCollective::Kind::all_gather, id, device_.graph.op(id).output_bytes});
+          {layout::GroupCollective::TransferKind::all_gather, id, device_.graph.op(id).output_bytes});
   }
 }
 
-void StageRun::prepare(Samples samples) {
+void StageRun::prepare(SampleRange samples) {
   for (const OpId id : own_) {
     device_.setup.stop.check();
     if (device_.graph.op(id).kind == OpKind::input) data_.input(id, samples);
@@ -76,19 +76,19 @@ void StageRun::prepare(Samples samples) {
 
 Lease StageRun::tensor(std::int32_t micro_batch, OpId op) const {
   const InFlight& state = in_flight_.at(micro_batch);
-  return sharding_of(op).whole() ? state.tensors.at(op) : state.resharded.at({op, Sharding()});
+  return sharding_of(op).whole() ? state.tensors.at(op) : state.resharded.at({op, TensorSharding()});
 }
 
 Lease StageRun::gradient(std::int32_t micro_batch, OpId op) const {
   const auto& gradients = in_flight_.at(micro_batch).gradients;
   const auto found = gradients.find(op);
-  return found == gradients.end() ? nullptr : found->second.at(Sharding());
+  return found == gradients.end() ? nullptr : found->second.at(TensorSharding());
 }
 
 void StageRun::let_go(std::int32_t micro_batch, schedule::ActionKind kind) {
   InFlight& state = in_flight_.at(micro_batch);
   if (kind == schedule::ActionKind::forward)
-    for (const OpId id : packed_) state.resharded.erase({id, Sharding()});
+    for (const OpId id : packed_) state.resharded.erase({id, TensorSharding()});
   if (kind == schedule::ActionKind::forward && segments_.count() > 0) {
     std::erase_if(state.tensors, [&](const auto& tensor) {
       return own_.contains(tensor.first) && !segments_.lasts(tensor.first);
@@ -109,7 +109,7 @@ void StageRun::let_go(std::int32_t micro_batch, schedule::ActionKind kind) {
 
 bool StageRun::shows_part(OpId id) const {
   if (!kernels::is_view(device_.graph.op(id))) return false;
-  const kernels::Wire& view = device_.wire(id);
+  const kernels::OperatorWiring& view = device_.wire(id);
   return view.made.count < device_.wire(view.sources[0]).made.count;
 }
 
@@ -117,14 +117,14 @@ layout::Placement StageRun::placement_of(OpId id) const {
   return own_.contains(id) ? sharding_of(id).placement : layout::Placement::sharded;
 }
 
-Extent StageRun::extent(const InFlight& state, OpId id) const {
+TensorExtent StageRun::extent(const InFlight& state, OpId id) const {
   return {state.samples.count, device_.wire(id).made.count};
 }
 
 /// Input of the operator, in the sharding it needs.
 void StageRun::reshard_input(InFlight& state, OpId id, std::size_t slot, MemoryKind kind) {
   const OpId source = device_.wire(id).sources[slot];
-  const Sharding from = sharding_of(source), &to = device_.shard(id).reads[slot];
+  const TensorSharding from = sharding_of(source), &to = device_.shard(id).reads[slot];
   if (from == to) return;
   Lease& lease = state.resharded[{source, to}];
   if (lease != nullptr) return;
@@ -138,7 +138,7 @@ void StageRun::reshard_input(InFlight& state, OpId id, std::size_t slot, MemoryK
 
 Lease StageRun::input(const InFlight& state, OpId id, std::size_t slot) const {
   const OpId source = device_.wire(id).sources[slot];
-  const Sharding& sharding = device_.shard(id).reads[slot];
+  const TensorSharding& sharding = device_.shard(id).reads[slot];
   return sharding == sharding_of(source) ? state.tensors.at(source) : state.resharded.at({source, sharding});
 }
 
@@ -151,7 +151,7 @@ kernels::Kernel& StageRun::kernel(OpId id, std::int64_t all) {
   if (shard.dispatches)
     return dispatches_.try_emplace({id, samples}, device_, stage_, id, samples).first->second;
   if (has_kernel(id)) return device_.kernels.of(op, samples);
-  const kernels::Wire& view = device_.wire(id);
+  const kernels::OperatorWiring& view = device_.wire(id);
   return device_.kernels.of(kernels::joining(op, view.made.count, device_.wire(view.sources[0]).made.count),
                             samples);
 }
@@ -170,7 +170,7 @@ kernels::Operands StageRun::operands(const InFlight& state, OpId id, int version
   kernels::Operands out;
   for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i)
     out.inputs.push_back(input(state, id, i).get());
-  for (const kernels::Parameter& parameter : device_.shard(id).parameters)
+  for (const kernels::ParameterSlot& parameter : device_.shard(id).parameters)
     out.parameters.push_back(weights_.version(version)[weights_.place(parameter.owner)].get());
   const auto sum = state.sums.find(id);
   out.output = (sum != state.sums.end() ? sum->second : state.tensors.at(id)).get();

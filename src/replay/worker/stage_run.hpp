@@ -16,15 +16,15 @@ namespace penstock::replay {
 
 /// One micro-batch from its forward pass to the end of its backward pass.
 struct InFlight {
-  Samples samples;
+  SampleRange samples;
   std::map<core::OpId, Lease> tensors;  ///< outputs of the stage's operators, and received tensors
-  std::map<std::pair<core::OpId, Sharding>, Lease>
+  std::map<std::pair<core::OpId, TensorSharding>, Lease>
       resharded;                     ///< copies for readers that need another sharding
   std::map<core::OpId, Lease> sums;  ///< sums of partial outputs, if an operation is applied to them
   std::map<core::OpId, std::vector<Lease>> saved, handed;
   std::set<std::size_t> rebuilt;  ///< segments that have been recomputed
   /// Gradients of tensors, sharded as their readers need; sums of the terms so far.
-  std::map<core::OpId, std::map<Sharding, Lease>> gradients;
+  std::map<core::OpId, std::map<TensorSharding, Lease>> gradients;
   /// Gradients of whole tensors: this device's terms so far, to be summed over its group.
   std::map<core::OpId, Lease> partial;
 };
@@ -43,13 +43,13 @@ class StageRun {
   using Received = std::map<core::OpId, std::vector<Lease>>;
 
   /// Throws BadInput like the kernels.
-  StageRun(Device& device, const plan::Stage& stage, VersionUse use, std::int64_t mini_batch,
+  StageRun(DeviceContext& device, const plan::Stage& stage, VersionUse use, std::int64_t mini_batch,
            std::int64_t mini_batches);
 
   /// Creates kernels, inputs and targets, so that no pass has to.
-  void prepare(Samples samples);
+  void prepare(SampleRange samples);
 
-  void forward(std::int32_t micro_batch, Samples samples, Tensors entered, int version);
+  void forward(std::int32_t micro_batch, SampleRange samples, Tensors entered, int version);
   /// Recomputes the segment with which the backward pass begins; the backward pass recomputes the others in
   /// turn.
   void recompute(std::int32_t micro_batch, int version);
@@ -81,20 +81,20 @@ class StageRun {
  private:
   void note_collectives();
   /// Memory kinds of an operator's output and of its internals.
-  struct Kinds {
+  struct MemoryKinds {
     plan::MemoryKind output, saved;
   };
-  void run_forward(InFlight& state, core::OpId id, int version, Kinds kinds);
+  void run_forward(InFlight& state, core::OpId id, int version, MemoryKinds kinds);
   void rebuild(InFlight& state, std::size_t segment, int version);
   void drop_rebuilt(InFlight& state, std::size_t segment);
   void show(InFlight& state, core::OpId id, plan::MemoryKind kind);
-  void compute(InFlight& state, core::OpId id, int version, Kinds kinds);
+  void compute(InFlight& state, core::OpId id, int version, MemoryKinds kinds);
   void apply_after(InFlight& state, core::OpId id, plan::MemoryKind kind);
   void forget_read(InFlight& state, core::OpId id);
   void make_whole(InFlight& state);
 
   void start_loss(InFlight& state, core::OpId id);
-  void keep_loss(core::OpId id, const Samples& samples, const kernels::Buffer& gradient);
+  void keep_loss(core::OpId id, const SampleRange& samples, const kernels::Buffer& gradient);
   void input_gradients(InFlight& state, core::OpId id, int version);
   void show_gradient(InFlight& state, core::OpId id);
   void compute_gradients(InFlight& state, core::OpId id, int version);
@@ -103,20 +103,20 @@ class StageRun {
   void defer(InFlight& state, core::OpId id);
   void go_before_sum(InFlight& state, core::OpId id);
   void add_up(InFlight& state, core::OpId id);
-  void add_term(InFlight& state, core::OpId source, const Sharding& sharding, const Lease& term);
+  void add_term(InFlight& state, core::OpId source, const TensorSharding& sharding, const Lease& term);
   void add_to(Lease& sum, const Lease& term);
-  Lease settled(InFlight& state, core::OpId id, const Sharding& sharding);
+  Lease settled(InFlight& state, core::OpId id, const TensorSharding& sharding);
   Lease own_gradient(InFlight& state, core::OpId id);
 
   bool has_kernel(core::OpId id) const { return kernels::has_kernel(device_.graph.op(id).kind); }
   bool runs_input_gradient(core::OpId id, std::int64_t samples);
   bool weighs(core::OpId id) const { return device_.wire(id).weighs; }
   bool shows_part(core::OpId id) const;
-  Sharding sharding_of(core::OpId id) const {
-    return own_.contains(id) ? device_.shard(id).makes : Sharding();
+  TensorSharding sharding_of(core::OpId id) const {
+    return own_.contains(id) ? device_.shard(id).makes : TensorSharding();
   }
   layout::Placement placement_of(core::OpId id) const;
-  Extent extent(const InFlight& state, core::OpId id) const;
+  TensorExtent extent(const InFlight& state, core::OpId id) const;
   void reshard_input(InFlight& state, core::OpId id, std::size_t slot, plan::MemoryKind kind);
   Lease input(const InFlight& state, core::OpId id, std::size_t slot) const;
   kernels::Kernel& kernel(core::OpId id, std::int64_t samples);  ///< for the stage's samples
@@ -125,11 +125,12 @@ class StageRun {
   std::vector<Lease> acquire(const std::vector<kernels::Slot>& slots, plan::MemoryKind kind, core::OpId id);
   Lease acquire(const kernels::Slot& slot, plan::MemoryKind kind, core::OpId id);
 
-  Device& device_;
+  DeviceContext& device_;
   plan::Stage stage_;
   std::set<core::OpId> own_, outputs_, unread_;
-  Segments segments_;
-  std::set<std::pair<core::OpId, Sharding>> kept_;  ///< shardings read by operators that are not recomputed
+  StageSegments segments_;
+  std::set<std::pair<core::OpId, TensorSharding>>
+      kept_;  ///< shardings read by operators that are not recomputed
   /// Source over which it writes; inputs of a segment are needed again.
   std::map<core::OpId, std::size_t> in_place_;
   std::map<core::OpId, core::OpId> last_reader_;  ///< for the stage's own tensors, within it

@@ -25,17 +25,17 @@ std::vector<Buffer*> pointers(const std::vector<Lease>& leases) {
 
 }  // namespace
 
-StageWeights::StageWeights(Device& device, const std::vector<core::OpId>& operators, VersionUse use)
+StageWeights::StageWeights(DeviceContext& device, const std::vector<core::OpId>& operators, VersionUse use)
     : device_(device), use_(std::move(use)), left_(use_.passes) {
   versions_[0];
   for (const core::OpId id : operators)
-    for (const kernels::Parameter& parameter : device.shard(id).parameters)
+    for (const kernels::ParameterSlot& parameter : device.shard(id).parameters)
       if (!places_.contains(parameter.owner)) add(parameter);
   gradients(0);
 }
 
 /// Adds a parameter; in a group, the shard that the device has.
-void StageWeights::add(const kernels::Parameter& used) {
+void StageWeights::add(const kernels::ParameterSlot& used) {
   const ParameterRef parameter = used.owner;
   const bool part = device_.grouped() || device_.dispatches(parameter.op);
   const Slot& slot = part ? used.slot : device_.wire(parameter.op).parameters[parameter.slot].slot;

@@ -19,7 +19,7 @@ class StageWeights {
  public:
   /// For the parameters that `operators` use, including copies of other stages' parameters. Throws BadInput
   /// like the kernels.
-  StageWeights(Device& device, const std::vector<core::OpId>& operators, VersionUse use);
+  StageWeights(DeviceContext& device, const std::vector<core::OpId>& operators, VersionUse use);
 
   /// Index of a parameter of the stage in the lists below.
   std::size_t place(kernels::ParameterRef parameter) const { return places_.at(parameter); }
@@ -41,14 +41,14 @@ class StageWeights {
   void step();
 
  private:
-  void add(const kernels::Parameter& used);
+  void add(const kernels::ParameterSlot& used);
   void add_update(const kernels::Buffer& weights, const std::string& what);
   bool trains(std::size_t place) const { return updates_[place] != nullptr; }
   std::vector<Lease>& sums_of(std::int64_t mini_batch);
   Lease successor(const Lease& old);
   void retire_gradients();
 
-  Device& device_;
+  DeviceContext& device_;
   VersionUse use_;
   std::map<int, int> left_;  ///< [version] later passes that use it
   std::map<kernels::ParameterRef, std::size_t> places_;
@@ -58,7 +58,7 @@ class StageWeights {
   int newest_ = 0;
   std::map<std::int64_t, std::vector<Lease>> gradients_;  ///< [mini-batch]
   std::int64_t last_ = 0;
-  std::vector<std::unique_ptr<kernels::Update>> updates_;  ///< null: frozen
+  std::vector<std::unique_ptr<kernels::OptimizerStep>> updates_;  ///< null: frozen
   std::vector<std::vector<Lease>> states_;
   std::int64_t steps_ = 0;
 };

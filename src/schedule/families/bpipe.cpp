@@ -8,9 +8,9 @@ namespace {
 /// One rank of 1F1B with room for `limit` activations. If there is no room, the newest activation is evicted,
 /// because its backward is the latest. Activations on the partner are loaded while the pass before their
 /// backward runs.
-class Parking {
+class ActivationParking {
  public:
-  Parking(const RankOrder& row, int limit) : limit_(static_cast<std::size_t>(limit)) {
+  ActivationParking(const RankOrder& row, int limit) : limit_(static_cast<std::size_t>(limit)) {
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (c + 1 < row.size() && row[c].kind == ActionKind::forward) fetch(row[c + 1], limit_ - 1);
       if (row[c].kind == ActionKind::backward) fetch(row[c], limit_);
@@ -59,7 +59,7 @@ Schedule bpipe(const ScheduleShape& shape) {
   const int least = (shape.ranks + 3) / 2, limit = shape.memory_limit.value_or(least);
   demand(limit >= least, "a memory limit of at least (p+2)/2, rounded up");
   Schedule schedule = one_f_one_b(shape);
-  for (RankOrder& row : schedule.ranks) row = Parking(row, limit).finish();
+  for (RankOrder& row : schedule.ranks) row = ActivationParking(row, limit).finish();
   return schedule;
 }
 

@@ -11,7 +11,7 @@ using Slotted = std::vector<std::pair<int, Action>>;
 
 /// f pipelines go down the ranks, each beginning p/f ranks after the one before; f pipelines go up in the
 /// same way.
-struct Pipelines {
+struct ChimeraPipelines {
   int p, f, micro_batches;  ///< micro_batches: per pipeline
   int per_unit() const { return p / (2 * f); }
   int rank(int pipeline, int stage) const {
@@ -24,7 +24,7 @@ struct Pipelines {
 /// unit, micro-batch j starts in slot 2j, passes through the p stages and back. On a rank, pipelines of one
 /// direction follow each other, and those of the other direction use the odd slots if these use the even
 /// slots. So no slot of a rank is used twice.
-void add_stage(const Pipelines& all, int pipeline, int stage, Slotted& out) {
+void add_stage(const ChimeraPipelines& all, int pipeline, int stage, Slotted& out) {
   const int p = all.p, name = pipeline * p + stage;
   for (int m = 0; m < all.micro_batches; ++m) {
     const int start = m / all.per_unit() * 2 * p + m % all.per_unit() * 2;
@@ -40,7 +40,7 @@ Schedule chimera(const ScheduleShape& shape) {
   demand(shape.chunks == 1, "one stage per rank and pipeline");
   demand(p % 2 == 0 && p / 2 % f == 0, "an even number of ranks, and a group that divides half of it");
   demand(shape.micro_batches % (2 * f) == 0, "micro-batches in equal parts for all pipelines, two per group");
-  const Pipelines all{p, f, shape.micro_batches / (2 * f)};
+  const ChimeraPipelines all{p, f, shape.micro_batches / (2 * f)};
   Schedule schedule{std::vector<RankOrder>(static_cast<std::size_t>(p)), {}, 2 * f};
   std::vector<Slotted> slots(schedule.ranks.size());
   for (int pipeline = 0; pipeline < 2 * f; ++pipeline)

@@ -6,9 +6,9 @@ namespace penstock::schedule {
 namespace {
 
 /// Writes the passes of one rank's two stages, each with its own counts.
-class Writer {
+class DualpipeWriter {
  public:
-  Writer(int stage0, int stage1) : stage_{stage0, stage1} {}
+  DualpipeWriter(int stage0, int stage1) : stage_{stage0, stage1} {}
 
   void f(int k) { row.push_back(next_forward(k)); }
   void b(int k) { row.push_back(next_backward(k)); }
@@ -40,7 +40,7 @@ class Writer {
 /// The eight steps of DualPipe for the r-th of `half` ranks, counted from where chunk 0 enters; `count`
 /// micro-batches per chunk.
 RankOrder eight_steps(int half, int r, int count, int stage0, int stage1) {
-  Writer to(stage0, stage1);
+  DualpipeWriter to(stage0, stage1);
   const int inner = half - 1 - r;  // ranks between this one and the turning point
   for (int k = 0; k < 2 * inner; ++k) to.f(0);
   for (int k = 0; k < r + 1; ++k) to.f(0), to.f(1);

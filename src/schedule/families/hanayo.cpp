@@ -20,7 +20,7 @@ Schedule hanayo(const ScheduleShape& shape) {
   const int p = shape.ranks;
   demand(shape.chunks % 2 == 0, "an even number of stages per rank, two per wave");
   int inside = 0;  // micro-batches between their first forward and their last backward
-  const auto policy = [&](const Choice& choice) -> std::optional<std::size_t> {
+  const auto policy = [&](const RankChoice& choice) -> std::optional<std::size_t> {
     std::optional<std::size_t> best;
     for (std::size_t k = 0; k < choice.ready.size(); ++k) {
       const Action& action = choice.ready[k];

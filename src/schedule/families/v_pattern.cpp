@@ -15,18 +15,18 @@ constexpr int kBlockSlots = 6;  ///< slots of the repeating block: two chunks of
 using Slots = std::vector<std::vector<int>>;
 using Block = std::array<int, 4>;
 
-struct Pass4 {
+struct SlotPass {
   int slot, rank, kind, micro_batch;
   auto key() const { return std::tie(slot, rank, kind, micro_batch); }
 };
 
-std::vector<Pass4> in_order(const std::vector<Slots>& ranks) {
-  std::vector<Pass4> out;
+std::vector<SlotPass> in_order(const std::vector<Slots>& ranks) {
+  std::vector<SlotPass> out;
   for (std::size_t r = 0; r < ranks.size(); ++r)
     for (std::size_t k = 0; k < ranks[r].size(); ++k)
       for (std::size_t m = 0; m < ranks[r][k].size(); ++m)
         out.push_back({ranks[r][k][m], static_cast<int>(r), static_cast<int>(k), static_cast<int>(m)});
-  std::sort(out.begin(), out.end(), [](const Pass4& a, const Pass4& b) { return a.key() < b.key(); });
+  std::sort(out.begin(), out.end(), [](const SlotPass& a, const SlotPass& b) { return a.key() < b.key(); });
   return out;
 }
 
@@ -78,7 +78,7 @@ int peak(const Slots& slots) {
 
 /// Slot (or time) after which a pass must come, given the times `when` of other passes.
 template <class When>
-int latest_input(const Pass4& pass, std::size_t ranks, When when) {
+int latest_input(const SlotPass& pass, std::size_t ranks, When when) {
   int latest = -1;
   const auto [slot, r, k, m] = pass;
   if ((k == 0 || k == 2) && r > 0) latest = std::max(latest, when(r - 1, k, m));
@@ -91,7 +91,7 @@ int latest_input(const Pass4& pass, std::size_t ranks, When when) {
 /// Moves every pass as early as its rank's order and its inputs allow, one slot each.
 void squeeze(std::vector<Slots>& ranks) {
   std::vector<int> next(ranks.size(), 0);
-  for (const Pass4& pass : in_order(ranks)) {
+  for (const SlotPass& pass : in_order(ranks)) {
     const auto r = static_cast<std::size_t>(pass.rank);
     const int after = latest_input(pass, ranks.size(), [&](int rank, int kind, int m) {
       return ranks[static_cast<std::size_t>(rank)][static_cast<std::size_t>(kind)]
@@ -105,9 +105,9 @@ void squeeze(std::vector<Slots>& ranks) {
 
 /// Moves passes at the start and the end of the schedule into earlier free slots if memory does not grow; the
 /// repeating middle stays. With weight gradients placed, both ends move; otherwise only the end.
-class Reordering {
+class SlotReordering {
  public:
-  Reordering(std::vector<Slots>& ranks, bool weights) : ranks_(ranks), weights_(weights) {
+  SlotReordering(std::vector<Slots>& ranks, bool weights) : ranks_(ranks), weights_(weights) {
     if (weights)
       for (Slots& slots : ranks_) place_weights(slots, false);
     for (const Slots& slots : ranks_) {
@@ -117,7 +117,7 @@ class Reordering {
   }
 
   void run() {
-    for (const Pass4& pass : in_order(ranks_)) {
+    for (const SlotPass& pass : in_order(ranks_)) {
       if (moves(pass)) move(pass);
       taken_[static_cast<std::size_t>(pass.rank)][static_cast<std::size_t>(slot(pass))] = true;
     }
@@ -128,13 +128,13 @@ class Reordering {
   }
 
  private:
-  int& slot(const Pass4& pass) {
+  int& slot(const SlotPass& pass) {
     return ranks_[static_cast<std::size_t>(pass.rank)][static_cast<std::size_t>(pass.kind)]
                  [static_cast<std::size_t>(pass.micro_batch)];
   }
   /// Phase 0 ends with the first I on the way back up to rank 0, phase 1 with the last forward of the first
   /// chunk.
-  bool moves(const Pass4& pass) {
+  bool moves(const SlotPass& pass) {
     if (pass.kind == 3 && pass.rank == 0 && phase_ == 0) phase_ = 1;
     if (phase_ == 1) {
       if (pass.kind == 0 && pass.micro_batch + 1 == static_cast<int>(ranks_[0][0].size())) phase_ = 2;
@@ -142,20 +142,20 @@ class Reordering {
     }
     return phase_ == 2 || weights_;
   }
-  int earliest(const Pass4& pass) {
+  int earliest(const SlotPass& pass) {
     int after = latest_input(pass, ranks_.size(), [&](int r, int k, int m) { return slot({0, r, k, m}); });
     if (pass.kind == 4) after = std::max(after, gradient_slot(pass));
     return after + 1;
   }
   /// Slot of the I, of either chunk, that the rank runs as its m-th.
-  int gradient_slot(const Pass4& pass) {
+  int gradient_slot(const SlotPass& pass) {
     const Slots& slots = ranks_[static_cast<std::size_t>(pass.rank)];
     std::vector<int> both = slots[2];
     both.insert(both.end(), slots[3].begin(), slots[3].end());
     std::nth_element(both.begin(), both.begin() + pass.micro_batch, both.end());
     return both[static_cast<std::size_t>(pass.micro_batch)];
   }
-  void move(const Pass4& pass) {
+  void move(const SlotPass& pass) {
     const auto r = static_cast<std::size_t>(pass.rank);
     int& own = slot(pass);
     for (int tried = earliest(pass); tried < pass.slot; ++tried) {
@@ -183,11 +183,11 @@ Schedule from_block(const ScheduleShape& shape, Block (*block)(int p, int rank))
       for (int m = 0; m < shape.micro_batches; ++m) kind.push_back(offset + m * kBlockSlots);
     }
   }
-  Reordering(ranks, true).run();
-  Reordering(ranks, false).run();
+  SlotReordering(ranks, true).run();
+  SlotReordering(ranks, false).run();
   for (Slots& slots : ranks) place_weights(slots, true);
   Schedule schedule{std::vector<RankOrder>(ranks.size()), zigzag_placement(p, 2)};
-  for (const Pass4& pass : in_order(ranks))
+  for (const SlotPass& pass : in_order(ranks))
     schedule.ranks[static_cast<std::size_t>(pass.rank)].push_back(
         v_action(pass.kind, pass.rank, pass.micro_batch, p));
   return schedule;

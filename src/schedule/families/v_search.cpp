@@ -9,13 +9,13 @@
 namespace penstock::schedule {
 namespace {
 
-enum Sort : int { kF = 0, kI = 1, kW = 2 };
+enum PassSort : int { kF = 0, kI = 1, kW = 2 };
 
-struct Stuck {};  ///< thrown if the input or the memory of a due pass is missing
+struct StuckPass {};  ///< thrown if the input or the memory of a due pass is missing
 
 /// Passes of one rank so far. Chunk 0 is the first that a sort of pass meets. For F it is the chunk on the
 /// way down, for I and W the chunk on the way up.
-struct Filling {
+struct ZigzagFilling {
   RankOrder row;
   std::array<int, 6> count{};  ///< per 2 * sort + chunk
   std::int64_t memory = 0, end = 0;
@@ -57,17 +57,17 @@ class VSearch {
 
   std::vector<std::int64_t> bubbles() const {
     std::vector<std::int64_t> out;
-    for (const Filling& rank : ranks_) out.push_back(rank.bubble);
+    for (const ZigzagFilling& rank : ranks_) out.push_back(rank.bubble);
     return out;
   }
   Schedule schedule() {
     Schedule out{{}, zigzag_placement(p_, 2)};
-    for (Filling& rank : ranks_) out.ranks.push_back(std::move(rank.row));
+    for (ZigzagFilling& rank : ranks_) out.ranks.push_back(std::move(rank.row));
     return out;
   }
 
  private:
-  Filling& at(int j) { return ranks_[static_cast<std::size_t>(j)]; }
+  ZigzagFilling& at(int j) { return ranks_[static_cast<std::size_t>(j)]; }
   int& count(int j, int sort, int chunk) { return at(j).count[static_cast<std::size_t>(2 * sort + chunk)]; }
   /// End of a pass; negative before it has run.
   std::int64_t& end(int sort, int chunk, int j, int i) {
@@ -77,10 +77,10 @@ class VSearch {
   int before(int j, int chunk) const { return chunk == 0 ? j - 1 : j + 1 < p_ ? j + 1 : -1; }
 
   void put(int sort, int chunk, int j) {
-    Filling& rank = at(j);
+    ZigzagFilling& rank = at(j);
     const int i = count(j, sort, chunk);
     const auto s = static_cast<std::size_t>(sort);
-    if (i >= m_ || rank.memory + memory_[s] > limit_) throw Stuck{};
+    if (i >= m_ || rank.memory + memory_[s] > limit_) throw StuckPass{};
     const std::int64_t start = sort == kW ? rank.end : std::max(rank.end, input(sort, chunk, j, i));
     if (count(j, kF, 0) > 0) rank.bubble += start - rank.end;
     rank.end = end(sort, chunk, j, i) = start + time_[s];
@@ -91,14 +91,14 @@ class VSearch {
   }
   std::int64_t input(int sort, int chunk, int j, int i) {
     const int kind = 2 * sort + chunk;
-    if (kind > 0 && end((kind - 1) / 2, (kind - 1) % 2, j, i) < 0) throw Stuck{};
+    if (kind > 0 && end((kind - 1) / 2, (kind - 1) % 2, j, i) < 0) throw StuckPass{};
     const int from = before(j, chunk);
     if (from < 0) return 0;
-    if (end(sort, chunk, from, i) < 0) throw Stuck{};
+    if (end(sort, chunk, from, i) < 0) throw StuckPass{};
     return end(sort, chunk, from, i) + delay_;
   }
   void put_weight(int j) {
-    if (at(j).weights.empty()) throw Stuck{};
+    if (at(j).weights.empty()) throw StuckPass{};
     const int chunk = at(j).weights.front();
     at(j).weights.pop_front();
     put(kW, chunk, j);
@@ -133,7 +133,7 @@ class VSearch {
   /// Allowed bubble of one more gap: up to the worst rank's bubble, now or in the earlier run.
   std::int64_t slack(int j) const {
     std::int64_t worst = 0;
-    for (const Filling& rank : ranks_) worst = std::max(worst, rank.bubble);
+    for (const ZigzagFilling& rank : ranks_) worst = std::max(worst, rank.bubble);
     if (!accepted_.empty())
       worst = std::max(worst, *std::max_element(accepted_.begin(), accepted_.end()) -
                                   accepted_[static_cast<std::size_t>(j)]);
@@ -159,7 +159,7 @@ class VSearch {
     std::reverse(up.begin(), up.end());
     for (const int j : up) fill(j, kI, 1, true), put(kI, 1, j);
     for (const int j : down) {
-      if (count(j, kI, 0) >= m_) throw Stuck{};
+      if (count(j, kI, 0) >= m_) throw StuckPass{};
       fill(j, kI, 0, fill_[1]);
       put(kI, 0, j);
     }
@@ -186,7 +186,7 @@ class VSearch {
   std::vector<std::int64_t> accepted_;
   std::int64_t delay_, limit_;
   std::array<std::int64_t, 3> time_, memory_;  ///< [sort] time; memory that a pass adds
-  std::vector<Filling> ranks_;
+  std::vector<ZigzagFilling> ranks_;
   std::array<std::vector<std::int64_t>, 6> ends_;
 };
 
@@ -207,7 +207,7 @@ std::optional<BestSchedule> search(const ScheduleShape& shape, bool before_forwa
       if (best && bubble >= best->bubble) return best;
       best = BestSchedule{bubble, run.schedule()};
     }
-  } catch (const Stuck&) {
+  } catch (const StuckPass&) {
     return best;
   }
 }

@@ -6,9 +6,9 @@ namespace penstock::schedule {
 namespace {
 
 /// Writes one rank of the zigzag: stage `ahead` on the way down, stage `back` on the way up.
-class Writer {
+class ZbvWriter {
  public:
-  Writer(int ahead, int back) : stage_{ahead, back} {}
+  ZbvWriter(int ahead, int back) : stage_{ahead, back} {}
 
   void f(int chunk) { row.push_back(forward(stage_[chunk], f_[chunk]++)); }
   void i(int chunk) { row.push_back(input_gradient(stage_[chunk], i_[chunk]++)); }
@@ -26,7 +26,7 @@ class Writer {
 };
 
 RankOrder zbv_order(int p, int r, int count) {
-  Writer to(r, 2 * p - 1 - r);
+  ZbvWriter to(r, 2 * p - 1 - r);
   for (int k = 0; k < 2 * (p - r) - 1; ++k) to.f(0);
   for (int k = 0; k < r; ++k) to.f(1), to.f(0);
   for (int k = 0; k < p - r; ++k) to.f(1), to.i(1), to.w(1);

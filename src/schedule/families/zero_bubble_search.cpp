@@ -10,14 +10,14 @@ namespace {
 constexpr int kF = 0, kI = 1, kW = 2;
 
 /// The three binary choices of the heuristic; all eight combinations are tried.
-struct Choices {
+struct FillChoices {
   bool bubble_before_gradient;  ///< warm up past the moment the first gradient could start
   bool prefer_gradient;         ///< postpone a forward when the next gradient is near
   bool greedy_weight;           ///< fill a gap with a weight gradient even if it delays no less than others
 };
 
 /// Passes of one rank so far.
-struct Filling {
+struct RankFilling {
   RankOrder row;
   std::array<int, 3> count{};  ///< number of F, I, W so far
   std::int64_t memory = 0;
@@ -27,7 +27,7 @@ struct Filling {
 
 class ZeroBubbleSearch {
  public:
-  ZeroBubbleSearch(const ScheduleShape& shape, std::int64_t limit, Choices choices)
+  ZeroBubbleSearch(const ScheduleShape& shape, std::int64_t limit, FillChoices choices)
       : p_(shape.ranks),
         m_(shape.micro_batches),
         delay_(shape.costs.delay.value()),
@@ -58,23 +58,23 @@ class ZeroBubbleSearch {
   }
   Schedule schedule() {
     Schedule out{{}, loop_placement(p_, 1)};
-    for (Filling& rank : ranks_) out.ranks.push_back(std::move(rank.row));
+    for (RankFilling& rank : ranks_) out.ranks.push_back(std::move(rank.row));
     return out;
   }
 
  private:
-  Filling& at(int j) { return ranks_[static_cast<std::size_t>(j)]; }
+  RankFilling& at(int j) { return ranks_[static_cast<std::size_t>(j)]; }
   std::int64_t end(int kind, int j, int i) const {
     return ends_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(j * m_ + i)];
   }
   std::int64_t worst_bubble() const {
     std::int64_t worst = 0;
-    for (const Filling& rank : ranks_) worst = std::max(worst, rank.bubble);
+    for (const RankFilling& rank : ranks_) worst = std::max(worst, rank.bubble);
     return worst;
   }
 
   void put(int j, int kind) {
-    Filling& rank = at(j);
+    RankFilling& rank = at(j);
     const auto k = static_cast<std::size_t>(kind);
     const int i = rank.count[k]++;
     std::int64_t start = rank.end;
@@ -174,9 +174,9 @@ class ZeroBubbleSearch {
 
   int p_, m_;
   std::int64_t delay_, limit_;
-  Choices choices_;
+  FillChoices choices_;
   std::array<std::int64_t, 3> time_, memory_;  ///< [kind] time; memory that a pass adds
-  std::vector<Filling> ranks_;
+  std::vector<RankFilling> ranks_;
   std::array<std::vector<std::int64_t>, 3> ends_;  ///< [kind][rank * m + micro-batch]
 };
 

@@ -14,9 +14,9 @@ std::size_t index(TaskId task) {
 }
 
 /// Reversed edges, in compressed rows.
-class Predecessors {
+class TaskPredecessors {
  public:
-  explicit Predecessors(const TaskGraph& graph) : start_(graph.tasks.size() + 1, 0) {
+  explicit TaskPredecessors(const TaskGraph& graph) : start_(graph.tasks.size() + 1, 0) {
     for (std::size_t t = 0; t < graph.tasks.size(); ++t)
       start_[t + 1] = start_[t] + static_cast<std::uint32_t>(graph.predecessor_count[t]);
     list_.resize(start_.back());
@@ -36,9 +36,9 @@ class Predecessors {
   std::vector<TaskId> list_;
 };
 
-class Walk {
+class PathWalk {
  public:
-  Walk(const TaskGraph& graph, const Times& times)
+  PathWalk(const TaskGraph& graph, const TaskTimes& times)
       : graph_(graph), times_(times), before_(graph), links_(graph, times) {}
 
   std::vector<PathStep> run() const {
@@ -57,14 +57,14 @@ class Walk {
     return static_cast<TaskId>(std::max_element(times_.end.begin(), times_.end.end()) - times_.end.begin());
   }
 
-  std::pair<TaskId, Cause> step_back(TaskId task) const {
+  std::pair<TaskId, StartCause> step_back(TaskId task) const {
     const std::int64_t start = times_.start[index(task)];
     const TaskId before = latest_predecessor(task);
     if (before >= 0 && times_.end[index(before)] == start) return {before, cause(before, task)};
-    if (before < 0 && start == 0) return {-1, Cause::begin};
+    if (before < 0 && start == 0) return {-1, StartCause::begin};
     const TaskId holder = links_.holder(task);
     core::require(holder >= 0, "what starts late has waited for something");
-    return {holder, Cause::link};
+    return {holder, StartCause::link};
   }
 
   TaskId latest_predecessor(TaskId task) const {
@@ -82,37 +82,37 @@ class Walk {
     return trace::computes(a.kind) && trace::computes(b.kind) && a.place == b.place;
   }
 
-  Cause cause(TaskId before, TaskId task) const {
+  StartCause cause(TaskId before, TaskId task) const {
     const Task a = graph_.task(before);
-    if (a.kind == trace::TaskKind::all_reduce && a.place < 0 && a.bytes == 0) return Cause::barrier;
-    if (own_previous(before, task)) return Cause::device;
+    if (a.kind == trace::TaskKind::all_reduce && a.place < 0 && a.bytes == 0) return StartCause::barrier;
+    if (own_previous(before, task)) return StartCause::device;
     const bool gate =
         graph_.task(task).kind == trace::TaskKind::transfer && a.device() != graph_.path(task).from;
-    return gate ? Cause::buffer : Cause::data;
+    return gate ? StartCause::buffer : StartCause::data;
   }
 
   const TaskGraph& graph_;
-  const Times& times_;
-  Predecessors before_;
+  const TaskTimes& times_;
+  TaskPredecessors before_;
   LinkUse links_;
 };
 
 }  // namespace
 
-LinkUse::LinkUse(const TaskGraph& graph, const Times& times)
+LinkUse::LinkUse(const TaskGraph& graph, const TaskTimes& times)
     : graph_(graph), times_(times), by_start_(graph.capacity.size()) {
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     if (!graph.tasks[t].travels()) continue;
-    const Path& path = graph.path(static_cast<TaskId>(t));
+    const TransferPath& path = graph.path(static_cast<TaskId>(t));
     for (const std::uint32_t link : path.links)
       by_start_[link].push_back({times.start[t], times.end[t], 0, static_cast<TaskId>(t)});
   }
   for (auto& uses : by_start_) {
-    std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
+    std::sort(uses.begin(), uses.end(), [](const LinkOccupancy& a, const LinkOccupancy& b) {
       return std::tie(a.start, a.task) < std::tie(b.start, b.task);
     });
     std::int64_t latest = 0;
-    for (Use& use : uses) use.latest = latest = std::max(latest, use.end);
+    for (LinkOccupancy& use : uses) use.latest = latest = std::max(latest, use.end);
   }
 }
 
@@ -122,7 +122,8 @@ TaskId LinkUse::holder(TaskId waiting) const {
   const std::int64_t now = times_.start[index(waiting)];
   for (const std::uint32_t link : graph_.path(waiting).links) {
     const auto& uses = by_start_[link];
-    auto use = std::partition_point(uses.begin(), uses.end(), [&](const Use& u) { return u.start < now; });
+    auto use =
+        std::partition_point(uses.begin(), uses.end(), [&](const LinkOccupancy& u) { return u.start < now; });
     while (use != uses.begin() && (--use)->latest >= now)
       if (use->end == now) return use->task;
   }
@@ -131,7 +132,8 @@ TaskId LinkUse::holder(TaskId waiting) const {
 
 double LinkUse::load(std::uint32_t link, std::int64_t start, std::int64_t end) const {
   const auto& uses = by_start_[link];
-  auto use = std::partition_point(uses.begin(), uses.end(), [&](const Use& u) { return u.start < end; });
+  auto use =
+      std::partition_point(uses.begin(), uses.end(), [&](const LinkOccupancy& u) { return u.start < end; });
   double bytes = 0;
   while (use != uses.begin() && (--use)->latest > start) {
     const std::int64_t flows = use->start + graph_.path(use->task).latency;
@@ -144,7 +146,7 @@ double LinkUse::load(std::uint32_t link, std::int64_t start, std::int64_t end) c
 }
 
 std::uint32_t LinkUse::fullest(TaskId transfer) const {
-  const Path& path = graph_.path(transfer);
+  const TransferPath& path = graph_.path(transfer);
   const std::int64_t start = times_.start[index(transfer)] + path.latency, end = times_.end[index(transfer)];
   const auto key = [&](std::uint32_t link) {
     return std::pair(-load(link, start, end), graph_.capacity[link]);
@@ -153,8 +155,8 @@ std::uint32_t LinkUse::fullest(TaskId transfer) const {
                            [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
 }
 
-std::vector<PathStep> critical_path(const TaskGraph& graph, const Times& times) {
-  return Walk(graph, times).run();
+std::vector<PathStep> critical_path(const TaskGraph& graph, const TaskTimes& times) {
+  return PathWalk(graph, times).run();
 }
 
 }  // namespace penstock::sim

@@ -8,17 +8,17 @@ namespace penstock::sim {
 
 struct PathStep {
   TaskId task;
-  Cause cause;  ///< reason for its start, relative to the step before
+  StartCause cause;  ///< reason for its start, relative to the step before
 };
 
 /// From a task that starts at zero to the last to end; each starts when the one before it ends. Rules for
 /// ties and links: see explain().
-std::vector<PathStep> critical_path(const TaskGraph& graph, const Times& times);
+std::vector<PathStep> critical_path(const TaskGraph& graph, const TaskTimes& times);
 
 /// Transfers by the links they use, for queries at a given time.
 class LinkUse {
  public:
-  LinkUse(const TaskGraph& graph, const Times& times);
+  LinkUse(const TaskGraph& graph, const TaskTimes& times);
 
   /// Transfer that held a link of `waiting`'s route until it started; -1: none.
   TaskId holder(TaskId waiting) const;
@@ -27,7 +27,7 @@ class LinkUse {
   std::uint32_t fullest(TaskId transfer) const;
 
  private:
-  struct Use {
+  struct LinkOccupancy {
     std::int64_t start, end;
     std::int64_t latest;  ///< maximum end of this and all earlier uses
     TaskId task;
@@ -35,8 +35,8 @@ class LinkUse {
   double load(std::uint32_t link, std::int64_t start, std::int64_t end) const;
 
   const TaskGraph& graph_;
-  const Times& times_;
-  std::vector<std::vector<Use>> by_start_;  ///< [link]
+  const TaskTimes& times_;
+  std::vector<std::vector<LinkOccupancy>> by_start_;  ///< [link]
 };
 
 }  // namespace penstock::sim

@@ -111,7 +111,7 @@ DeviceTime::DeviceTime(const cost::Problem& problem, const plan::Plan& plan, con
                        double filled)
     : problem_(problem), plan_(plan), filled_(filled), slows_(may_slow(problem, options)) {
   for (const plan::Stage& stage : plan.stages) {
-    Stage& out = stages_.emplace_back(Stage{program::Sharing(plan, stage), {}, {}, {}});
+    StagePasses& out = stages_.emplace_back(StagePasses{program::SampleSharing(plan, stage), {}, {}, {}});
     out.flops = flops_of(problem.graph, stage);
     std::vector<std::int64_t> samples;
     for (std::int64_t r = 0; r < out.sharing.replicas; ++r)
@@ -122,7 +122,7 @@ DeviceTime::DeviceTime(const cost::Problem& problem, const plan::Plan& plan, con
 }
 
 PartTimes DeviceTime::of(const trace::ByDevice& run, DeviceId device) const {
-  const Activity activity = this->activity(run, device);
+  const DeviceActivity activity = this->activity(run, device);
   PartTimes out{};
   Spans work;
   Seconds model;
@@ -140,7 +140,7 @@ PartTimes DeviceTime::of(const trace::ByDevice& run, DeviceId device) const {
   at(out, TimePart::reduction) += occupied.add(activity.reduction);
   if (!activity.groups.empty()) {
     const auto stage =
-        std::ranges::find_if(stages_, [&](const Stage& s) { return s.place.contains(device); });
+        std::ranges::find_if(stages_, [&](const StagePasses& s) { return s.place.contains(device); });
     const auto& of = plan_.stages[static_cast<std::size_t>(stage - stages_.begin())];
     at(out, group_part(of)) += occupied.add(activity.groups);
   }
@@ -150,8 +150,8 @@ PartTimes DeviceTime::of(const trace::ByDevice& run, DeviceId device) const {
   return out;
 }
 
-DeviceTime::Activity DeviceTime::activity(const trace::ByDevice& run, DeviceId device) const {
-  Activity out;
+DeviceTime::DeviceActivity DeviceTime::activity(const trace::ByDevice& run, DeviceId device) const {
+  DeviceActivity out;
   run.visit(device, [&](const Span& span) {
     if (computes(span.kind)) return out.work.push_back(span);
     auto& messages = span.kind == TaskKind::transfer     ? out.pipeline
@@ -216,7 +216,7 @@ void DeviceTime::add_kernels(const Span& span, const cost::PassParts& parts, Sha
 Seconds DeviceTime::model_time(const Span& span) const {
   if (span.kind != TaskKind::forward) return {};
   const plan::Stage& stage = plan_.stages[span.stage.index()];
-  const Stage& of = stages_[span.stage.index()];
+  const StagePasses& of = stages_[span.stage.index()];
   const cluster::DeviceType& type = problem_.cluster.type(span.device);
   const core::FlopRate peak = type.peak_rate(cost::precision_of(problem_.graph, type));
   if (!(peak.value() > 0)) return {};

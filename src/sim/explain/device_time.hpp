@@ -22,19 +22,19 @@ class DeviceTime {
 
  private:
   using Shares = std::array<double, kTimeParts>;  ///< seconds
-  struct Stage {
-    program::Sharing sharing;
+  struct StagePasses {
+    program::SampleSharing sharing;
     double flops = 0;                     ///< per sample, all passes
     std::vector<cost::PassParts> passes;  ///< [replica]
     std::map<core::DeviceId, std::size_t> place;
   };
-  struct Activity {
+  struct DeviceActivity {
     std::vector<trace::Span> work;  ///< passes and steps, sorted by start
     /// Messages between stages; of reductions; of groups.
     using Intervals = std::vector<std::pair<core::Picoseconds, core::Picoseconds>>;
     Intervals pipeline, reduction, groups;
   };
-  Activity activity(const trace::ByDevice& run, core::DeviceId device) const;
+  DeviceActivity activity(const trace::ByDevice& run, core::DeviceId device) const;
   Shares shares(const trace::Span& span) const;
   void add_waits(const trace::Span& span, const cost::PassParts& parts, Shares& out) const;
   void add_kernels(const trace::Span& span, const cost::PassParts& parts, Shares& out) const;
@@ -45,7 +45,7 @@ class DeviceTime {
   const plan::Plan& plan_;
   double filled_;
   bool slows_;  ///< whether passes may take longer than the sum of their parts
-  std::vector<Stage> stages_;
+  std::vector<StagePasses> stages_;
 };
 
 }  // namespace penstock::sim

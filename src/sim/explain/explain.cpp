@@ -21,7 +21,7 @@ std::string words(const TaskGraph& graph, TaskId id) {
   const Task task = graph.task(id);
   const std::size_t stage = task.stage.index();
   if (task.travels()) {
-    const Path& path = graph.path(id);
+    const TransferPath& path = graph.path(id);
     if (task.kind == TaskKind::all_reduce)
       return fmt::format("all-reduce of stage {}, device {} to {}", stage, path.from.index(),
                          path.to.index());
@@ -35,9 +35,10 @@ std::string words(const TaskGraph& graph, TaskId id) {
 }
 
 /// Appends the parts of the path's tasks; parts of no length are left out.
-class Entries {
+class EntryBuilder {
  public:
-  Entries(const TaskGraph& graph, const Times& times) : graph_(graph), times_(times), links_(graph, times) {}
+  EntryBuilder(const TaskGraph& graph, const TaskTimes& times)
+      : graph_(graph), times_(times), links_(graph, times) {}
 
   std::vector<PathEntry> of(const std::vector<PathStep>& steps) {
     for (const PathStep& step : steps) graph_.task(step.task).travels() ? add_transfer(step) : add_work(step);
@@ -48,7 +49,8 @@ class Entries {
   std::int64_t start(TaskId task) const { return times_.start[static_cast<std::size_t>(task)]; }
   std::int64_t end(TaskId task) const { return times_.end[static_cast<std::size_t>(task)]; }
 
-  void add(const PathStep& step, PathKind kind, Resource resource, std::int64_t from, std::int64_t to) {
+  void add(const PathStep& step, PathKind kind, LimitingResource resource, std::int64_t from,
+           std::int64_t to) {
     if (from >= to) return;
     const Task task = graph_.task(step.task);
     const bool computes = !task.travels() && task.place >= 0;
@@ -62,13 +64,14 @@ class Entries {
     const PathKind kind = reduces                       ? PathKind::reduce
                           : task.kind == TaskKind::step ? PathKind::step
                                                         : PathKind::compute;
-    const Resource resource = reduces ? Resource{Resource::Kind::reduction, task.stage.index()}
-                                      : Resource{Resource::Kind::stage, task.stage.index()};
+    const LimitingResource resource =
+        reduces ? LimitingResource{LimitingResource::ResourceKind::reduction, task.stage.index()}
+                : LimitingResource{LimitingResource::ResourceKind::stage, task.stage.index()};
     add(step, kind, resource, start(step.task), end(step.task));
   }
 
   void add_transfer(const PathStep& step) {
-    const Path& path = graph_.path(step.task);
+    const TransferPath& path = graph_.path(step.task);
     const bool reduces = graph_.task(step.task).kind == TaskKind::all_reduce;
     const std::int64_t arrived = end(step.task), sent = std::min(start(step.task) + path.latency, arrived);
     const std::int64_t alone = end_alone(step.task, sent, arrived);
@@ -76,10 +79,10 @@ class Entries {
         *std::min_element(path.links.begin(), path.links.end(),
                           [&](auto a, auto b) { return graph_.capacity[a] < graph_.capacity[b]; });
     const std::uint32_t shared = alone < arrived ? links_.fullest(step.task) : narrowest;
-    add(step, PathKind::latency, {Resource::Kind::latency, 0}, start(step.task), sent);
-    add(step, reduces ? PathKind::reduce : PathKind::transfer, {Resource::Kind::link, narrowest}, sent,
-        alone);
-    add(step, PathKind::contention, {Resource::Kind::link, shared}, alone, arrived);
+    add(step, PathKind::latency, {LimitingResource::ResourceKind::latency, 0}, start(step.task), sent);
+    add(step, reduces ? PathKind::reduce : PathKind::transfer,
+        {LimitingResource::ResourceKind::link, narrowest}, sent, alone);
+    add(step, PathKind::contention, {LimitingResource::ResourceKind::link, shared}, alone, arrived);
   }
 
   /// End of its bytes with the route to itself; a picosecond is rounding.
@@ -91,7 +94,7 @@ class Entries {
   }
 
   const TaskGraph& graph_;
-  const Times& times_;
+  const TaskTimes& times_;
   LinkUse links_;
   std::vector<PathEntry> out_;
 };
@@ -110,25 +113,26 @@ std::string stage_name(const plan::Plan& plan, std::size_t index) {
   return out;
 }
 
-std::string resource_name(const plan::Plan& plan, const cluster::Cluster& cluster, const Resource& resource) {
+std::string resource_name(const plan::Plan& plan, const cluster::Cluster& cluster,
+                          const LimitingResource& resource) {
   switch (resource.kind) {
-    case Resource::Kind::stage:
+    case LimitingResource::ResourceKind::stage:
       return stage_name(plan, resource.index);
-    case Resource::Kind::link: {
+    case LimitingResource::ResourceKind::link: {
       const cluster::Link& link = cluster.links()[resource.index];
       return fmt::format("link {} to {}", cluster.points()[link.from], cluster.points()[link.to]);
     }
-    case Resource::Kind::latency:
+    case LimitingResource::ResourceKind::latency:
       return "latency";
-    case Resource::Kind::reduction:
+    case LimitingResource::ResourceKind::reduction:
       break;
   }
   return fmt::format("all-reduce of stage {}", resource.index);
 }
 
 std::vector<ResourceShare> shares(const plan::Plan& plan, const cluster::Cluster& cluster,
-                                  const Explanation& explanation) {
-  std::map<Resource, Picoseconds> time;
+                                  const TimeExplanation& explanation) {
+  std::map<LimitingResource, Picoseconds> time;
   for (const PathEntry& entry : explanation.path) time[entry.resource] += entry.end - entry.start;
   std::vector<ResourceShare> out;
   for (const auto& [resource, sum] : time)
@@ -150,13 +154,13 @@ std::vector<PathRun> alike(const std::vector<PathEntry>& path) {
 }
 
 void find_main(const std::vector<PathEntry>& path, PathRun& run) {
-  struct Sum {
+  struct ResourceSum {
     Picoseconds time;
     std::size_t first;
   };
-  std::map<std::pair<Resource, PathKind>, Sum> sums;
+  std::map<std::pair<LimitingResource, PathKind>, ResourceSum> sums;
   for (std::size_t i = run.first; i <= run.last; ++i)
-    sums.try_emplace({path[i].resource, path[i].kind}, Sum{{}, i}).first->second.time +=
+    sums.try_emplace({path[i].resource, path[i].kind}, ResourceSum{{}, i}).first->second.time +=
         path[i].end - path[i].start;
   run.main_time = Picoseconds(-1);
   for (const auto& [key, sum] : sums)
@@ -171,29 +175,29 @@ std::string_view name(PathKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-std::string_view name(Cause cause) {
+std::string_view name(StartCause cause) {
   constexpr std::array<std::string_view, 6> names = {"begin", "data", "device", "link", "buffer", "barrier"};
   return names[static_cast<std::size_t>(cause)];
 }
 
-Explanation explain(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                    const SimulationOptions& options, std::size_t simulated_anew) {
-  const Iteration iteration = prepare(problem, scheduled, options);
-  const Times times = run(iteration.graph, options.network);
-  Explanation out;
+TimeExplanation explain(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                        const SimulationOptions& options, std::size_t simulated_anew) {
+  const IterationTasks iteration = prepare(problem, scheduled, options);
+  const TaskTimes times = run(iteration.graph, options.network);
+  TimeExplanation out;
   out.iteration = iteration_time(scheduled.plan, iteration, times);
   out.run = Picoseconds(times.makespan);
-  out.path = Entries(iteration.graph, times).of(critical_path(iteration.graph, times));
+  out.path = EntryBuilder(iteration.graph, times).of(critical_path(iteration.graph, times));
   out.shares = shares(scheduled.plan, problem.cluster, out);
   for (std::size_t i = 0; i < std::min(simulated_anew, out.shares.size()); ++i) {
-    Iteration faster = iteration;
+    IterationTasks faster = iteration;
     faster.graph = without(iteration.graph, out.shares[i].resource);
     out.shares[i].without = iteration_time(scheduled.plan, faster, run(faster.graph, options.network));
   }
   return out;
 }
 
-std::vector<PathRun> compressed(const Explanation& explanation, std::size_t most) {
+std::vector<PathRun> compressed(const TimeExplanation& explanation, std::size_t most) {
   const auto& path = explanation.path;
   std::vector<PathRun> out = alike(path);
   if (out.size() > most) {

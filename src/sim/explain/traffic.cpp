@@ -21,29 +21,29 @@ namespace {
 using core::Bytes;
 using core::DeviceId;
 using core::StageId;
-using layout::Among;
 using layout::GroupCollective;
+using layout::GroupScope;
 using Pass = cost::PassPieces::Pass;
 using schedule::ActionKind;
 
-TrafficAmong among_of(Among among) {
+TrafficAmong among_of(GroupScope among) {
   switch (among) {
-    case Among::tensor:
+    case GroupScope::tensor:
       return TrafficAmong::tensor;
-    case Among::context:
+    case GroupScope::context:
       return TrafficAmong::context;
-    case Among::experts:
+    case GroupScope::experts:
       return TrafficAmong::experts;
-    case Among::sharers:
-    case Among::expert_sharers:
+    case GroupScope::sharers:
+    case GroupScope::expert_sharers:
       return TrafficAmong::replicas;
   }
   throw core::Error(core::ExitCode::internal, "a group of devices has no name");
 }
 
 TrafficKind kind_of(const GroupCollective& collective) {
-  if (collective.kind == GroupCollective::Kind::all_reduce) return TrafficKind::all_reduce;
-  if (collective.kind == GroupCollective::Kind::all_to_all) return TrafficKind::all_to_all;
+  if (collective.kind == GroupCollective::TransferKind::all_reduce) return TrafficKind::all_reduce;
+  if (collective.kind == GroupCollective::TransferKind::all_to_all) return TrafficKind::all_to_all;
   return collective.scatters ? TrafficKind::reduce_scatter : TrafficKind::all_gather;
 }
 
@@ -119,7 +119,7 @@ class TrafficCounter {
 
   std::vector<RankTraffic> run() {
     for (std::size_t s = 0; s < program_.stages.size(); ++s) add_stage(s);
-    for (const plan::Boundary& boundary : scheduled_.stages.boundaries()) add_messages(boundary);
+    for (const plan::StageBoundary& boundary : scheduled_.stages.boundaries()) add_messages(boundary);
     for (std::size_t k = 0; k < program_.shared.size(); ++k) add_shared(k);
     std::vector<RankTraffic> out;
     for (std::size_t r = 0; r < tallies_.size(); ++r)
@@ -137,7 +137,7 @@ class TrafficCounter {
   }
 
   void add_stage(std::size_t s) {
-    const program::Stage& lowered = program_.stages[s];
+    const program::StageProgram& lowered = program_.stages[s];
     mini_batches_ = std::max(mini_batches_, lowered.samples() / problem_.training.mini_batch);
     // Passes of the stage by kind, and whether its gradients are reduced.
     std::map<Pass, std::int64_t> passes;
@@ -161,7 +161,8 @@ class TrafficCounter {
     }
     if (reductions == 0) return;
     cost::OperatorSets sets;
-    for (const cost::Bucket& bucket : cost::buckets(problem_, stage(s))) sets.push_back(bucket.operators);
+    for (const cost::GradientBucket& bucket : cost::buckets(problem_, stage(s)))
+      sets.push_back(bucket.operators);
     for (const cost::WeightExchange& each : cost::weight_exchanges(problem_, stage(s), sets))
       tally.add(kind_of(each.kind), each.within ? TrafficAmong::tensor : TrafficAmong::replicas,
                 each.groups.front().size(), each.bytes, reductions);
@@ -186,7 +187,7 @@ class TrafficCounter {
     if (c == 1 || stage(s).context_exchange != plan::ContextExchange::ring) return;
     if (pass == Pass::weight_gradient) return;
     const bool backward = pass == Pass::backward || pass == Pass::input_gradient;
-    const cost::Again again = cost::computed_again(problem_.graph, stage(s));
+    const cost::RecomputedOps again = cost::computed_again(problem_.graph, stage(s));
     for (const core::OpId id : stage(s).operators) {
       const Bytes whole =
           layout::context_tensors(problem_.graph.op(id), problem_.graph.element_bytes()).keys_values;
@@ -201,10 +202,10 @@ class TrafficCounter {
   }
 
   /// Messages of the first device of either rank.
-  void add_messages(const plan::Boundary& boundary) {
+  void add_messages(const plan::StageBoundary& boundary) {
     if (boundary.bytes == Bytes(0)) return;
-    program::for_each_message(program_, boundary, [&](const program::Message& message) {
-      const auto device = [&](const program::End& end) {
+    program::for_each_message(program_, boundary, [&](const program::StageMessage& message) {
+      const auto device = [&](const program::MessageEnd& end) {
         return stage(end.stage.index()).devices[static_cast<std::size_t>(end.device)];
       };
       if (device(message.from) == device(message.to)) return;
@@ -217,11 +218,14 @@ class TrafficCounter {
         tallies_[rank_of(message.to)].add(TrafficKind::receive, TrafficAmong::pipeline, 2, part);
     });
   }
-  std::size_t rank_of(const program::End& end) const { return program_.stages[end.stage.index()].rank; }
+  std::size_t rank_of(const program::MessageEnd& end) const {
+    return program_.stages[end.stage.index()].rank;
+  }
 
   /// Sums that the rows have: without a flush there are none.
   void add_shared(std::size_t index) {
-    const cost::Reduction sum = cost::shared_reduction(problem_, scheduled_.plan, program_.shared[index]);
+    const cost::GradientReduction sum =
+        cost::shared_reduction(problem_, scheduled_.plan, program_.shared[index]);
     for (std::size_t r = 0; r < tallies_.size(); ++r) {
       const auto times = std::ranges::count(program_.ranks[r].row, static_cast<std::int32_t>(index),
                                             &program::Instruction::shared);

@@ -58,7 +58,7 @@ void add_in_flight(const schedule::ScheduledPlan& scheduled, Lines& out) {
 
 void add_routes(const cost::Problem& problem, const TaskGraph& graph, Lines& out) {
   const auto taken = [&](const auto& ends) {
-    return std::any_of(graph.paths.begin(), graph.paths.end(), [&](const Path& path) {
+    return std::any_of(graph.paths.begin(), graph.paths.end(), [&](const TransferPath& path) {
       return path.from.index() == ends.first && path.to.index() == ends.second;
     });
   };

@@ -119,7 +119,7 @@ double Waterfall::without(TimePart part) const {
 
 Waterfall waterfall(const cost::Problem& problem, const plan::Plan& plan, const trace::ByDevice& run,
                     const SimulationOptions& options, double filled) {
-  const trace::ByDevice::Extent extent = run.extent();
+  const trace::ByDevice::RunExtent extent = run.extent();
   const std::vector<double> weight = weights(problem);
   const DeviceTime time(problem, plan, options, filled);
   PartSums sums{};
@@ -133,8 +133,8 @@ Waterfall waterfall(const cost::Problem& problem, const plan::Plan& plan, const 
 
 Waterfall waterfall(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                     const SimulationOptions& options, double filled) {
-  Iteration iteration = prepare(problem, scheduled, options);
-  const Times times = run(iteration.graph, options.network, true, options.stop);
+  IterationTasks iteration = prepare(problem, scheduled, options);
+  const TaskTimes times = run(iteration.graph, options.network, true, options.stop);
   iteration.graph.forget_edges();
   return waterfall(problem, scheduled.plan, RunByDevice(problem, scheduled.plan, iteration, times), options,
                    filled);

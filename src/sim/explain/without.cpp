@@ -8,7 +8,7 @@ namespace {
 
 using trace::TaskKind;
 
-double narrowest(const TaskGraph& graph, const Path& path) {
+double narrowest(const TaskGraph& graph, const TransferPath& path) {
   double least = graph.capacity[path.links.front()];
   for (const std::uint32_t link : path.links) least = std::min(least, graph.capacity[link]);
   return least;
@@ -24,7 +24,7 @@ void widen(TaskGraph& graph, std::uint32_t link) {
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task task = graph.tasks[t];
     if (!task.travels()) continue;
-    const Path& path = graph.path(static_cast<TaskId>(t));
+    const TransferPath& path = graph.path(static_cast<TaskId>(t));
     if (std::find(path.links.begin(), path.links.end(), link) == path.links.end()) continue;
     const double bytes = static_cast<double>(task.duration - path.latency);
     graph.tasks.set_duration(
@@ -36,7 +36,7 @@ void drop_latency(TaskGraph& graph) {
   for (std::size_t t = 0; t < graph.tasks.size(); ++t)
     if (const Task task = graph.tasks[t]; task.travels())
       graph.tasks.set_duration(t, task.duration - graph.path(static_cast<TaskId>(t)).latency);
-  for (Path& path : graph.paths) path.latency = 0;
+  for (TransferPath& path : graph.paths) path.latency = 0;
 }
 
 template <class Belongs>
@@ -47,20 +47,20 @@ void drop_time(TaskGraph& graph, const Belongs& belongs) {
 
 }  // namespace
 
-TaskGraph without(const TaskGraph& graph, const Resource& resource) {
+TaskGraph without(const TaskGraph& graph, const LimitingResource& resource) {
   TaskGraph out = graph;
   const core::StageId stage(resource.index);
   switch (resource.kind) {
-    case Resource::Kind::stage:
+    case LimitingResource::ResourceKind::stage:
       drop_time(out, [&](const Task& task) { return task.place >= 0 && task.stage == stage; });
       break;
-    case Resource::Kind::link:
+    case LimitingResource::ResourceKind::link:
       widen(out, static_cast<std::uint32_t>(resource.index));
       break;
-    case Resource::Kind::latency:
+    case LimitingResource::ResourceKind::latency:
       drop_latency(out);
       break;
-    case Resource::Kind::reduction:
+    case LimitingResource::ResourceKind::reduction:
       drop_time(out,
                 [&](const Task& task) { return task.kind == TaskKind::all_reduce && task.stage == stage; });
       break;

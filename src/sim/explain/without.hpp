@@ -7,6 +7,6 @@
 namespace penstock::sim {
 
 /// Returns the tasks with the resource infinitely fast, as defined at ResourceShare::without.
-TaskGraph without(const TaskGraph& graph, const Resource& resource);
+TaskGraph without(const TaskGraph& graph, const LimitingResource& resource);
 
 }  // namespace penstock::sim

@@ -25,7 +25,7 @@ std::int64_t later(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-FairNetwork::FairNetwork(const TaskGraph& graph, Agenda& agenda, Record& record)
+FairNetwork::FairNetwork(const TaskGraph& graph, EventAgenda& agenda, TaskRecorder& record)
     : graph_(graph),
       agenda_(agenda),
       record_(record),
@@ -78,7 +78,7 @@ void FairNetwork::flow(TaskId transfer, std::int64_t now) {
   flow_of_[t] = static_cast<std::int32_t>(f);
 }
 
-void FairNetwork::change_rate(Progress& progress, double rate, std::int64_t now) {
+void FairNetwork::change_rate(TransferProgress& progress, double rate, std::int64_t now) {
   progress.left -= progress.rate * static_cast<double>(now - progress.since);
   progress.rate = rate;
   progress.since = now;
@@ -88,7 +88,7 @@ void FairNetwork::change_rate(Progress& progress, double rate, std::int64_t now)
 void FairNetwork::reschedule(std::span<const MaxMin::FlowId> component, std::int64_t now) {
   std::int64_t earliest = kNever;
   for (const MaxMin::FlowId f : component) {
-    Progress& progress = progress_[f];
+    TransferProgress& progress = progress_[f];
     if (const double rate = sharing_.rate(f); rate != progress.rate) change_rate(progress, rate, now);
     earliest = std::min(earliest, progress.end);
   }

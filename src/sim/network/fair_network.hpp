@@ -13,9 +13,9 @@ namespace penstock::sim {
 /// tolerance of a thousandth, and not in the moment of its start. The agenda has the earliest end of every
 /// component; outdated ends are recognised when they come up. A flow over a link that is down stops until the
 /// link is restored.
-class FairNetwork final : public Network {
+class FairNetwork final : public TransferNetwork {
  public:
-  FairNetwork(const TaskGraph& graph, Agenda& agenda, Record& record);
+  FairNetwork(const TaskGraph& graph, EventAgenda& agenda, TaskRecorder& record);
   void request(TaskId transfer, std::int64_t now) override;
   bool due(TaskId transfer, std::int64_t now) override;
   void settle(std::int64_t now) override;
@@ -23,7 +23,7 @@ class FairNetwork final : public Network {
 
  private:
   static constexpr std::int64_t kNever = INT64_MAX;
-  struct Progress {
+  struct TransferProgress {
     TaskId task = -1;
     double left = 0;            ///< bytes left at `since`
     double rate = 0;            ///< bytes per ps
@@ -32,15 +32,15 @@ class FairNetwork final : public Network {
   };
 
   void flow(TaskId transfer, std::int64_t now);
-  void change_rate(Progress& progress, double rate, std::int64_t now);
+  void change_rate(TransferProgress& progress, double rate, std::int64_t now);
   void reschedule(std::span<const MaxMin::FlowId> component, std::int64_t now);
 
   const TaskGraph& graph_;
-  Agenda& agenda_;
-  Record& record_;
+  EventAgenda& agenda_;
+  TaskRecorder& record_;
   MaxMin sharing_;
-  std::vector<Progress> progress_;     ///< [flow]
-  std::vector<std::int32_t> flow_of_;  ///< [task] flow, or one of the two marks below
+  std::vector<TransferProgress> progress_;  ///< [flow]
+  std::vector<std::int32_t> flow_of_;       ///< [task] flow, or one of the two marks below
   static constexpr std::int32_t kNotYet = -1, kEnded = -2;
 };
 

@@ -6,10 +6,10 @@
 
 namespace penstock::sim {
 
-FifoNetwork::FifoNetwork(const TaskGraph& graph, Agenda& agenda, Record& record)
+FifoNetwork::FifoNetwork(const TaskGraph& graph, EventAgenda& agenda, TaskRecorder& record)
     : graph_(graph), agenda_(agenda), record_(record), links_(graph.capacity.size()) {
   if (graph.changes.empty()) return;
-  for (const Path& path : graph.paths) speed_.push_back(path_speed(graph, path));
+  for (const TransferPath& path : graph.paths) speed_.push_back(path_speed(graph, path));
 }
 
 std::int64_t FifoNetwork::end_of(TaskId transfer, std::int64_t start) const {
@@ -18,7 +18,7 @@ std::int64_t FifoNetwork::end_of(TaskId transfer, std::int64_t start) const {
   const std::int64_t latency = graph_.path(transfer).latency;
   const std::int64_t end =
       speed_[static_cast<std::size_t>(task.place)].finish(start + latency, task.duration - latency);
-  if (end == Speed::kNever) report_dead_link(graph_, transfer);
+  if (end == SpeedProfile::kNever) report_dead_link(graph_, transfer);
   return end;
 }
 
@@ -29,15 +29,15 @@ void FifoNetwork::request(TaskId transfer, std::int64_t now) {
 bool FifoNetwork::due(TaskId transfer, std::int64_t now) {
   const Route& route = graph_.path(transfer).links;
   for (const std::uint32_t l : route) links_[l].busy = false;
-  while (Link* link = first_waiting(route)) {
-    const Waiter next = link->waiting.top();
+  while (LinkQueue* link = first_waiting(route)) {
+    const WaitingTransfer next = link->waiting.top();
     link->waiting.pop();
     start_or_wait(next, now);
   }
   return true;
 }
 
-void FifoNetwork::start_or_wait(Waiter waiter, std::int64_t now) {
+void FifoNetwork::start_or_wait(WaitingTransfer waiter, std::int64_t now) {
   const Route& route = graph_.path(waiter.task).links;
   for (const std::uint32_t l : route)
     if (links_[l].busy) return links_[l].waiting.push(waiter);
@@ -48,10 +48,10 @@ void FifoNetwork::start_or_wait(Waiter waiter, std::int64_t now) {
 
 /// Among the free links of the route, the one whose first waiter became ready first; null if there are no
 /// waiters.
-FifoNetwork::Link* FifoNetwork::first_waiting(const Route& route) {
-  Link* best = nullptr;
+FifoNetwork::LinkQueue* FifoNetwork::first_waiting(const Route& route) {
+  LinkQueue* best = nullptr;
   for (const std::uint32_t l : route) {
-    Link& link = links_[l];
+    LinkQueue& link = links_[l];
     if (!link.busy && !link.waiting.empty() && (!best || best->waiting.top() > link.waiting.top()))
       best = &link;
   }

@@ -16,14 +16,14 @@ MaxMin::FlowId MaxMin::add(std::span<const LinkId> route) {
   }
   const FlowId id = free_.back();
   free_.pop_back();
-  Flow& flow = flows_[id];
+  FlowState& flow = flows_[id];
   flow.route = route;
   flow.tight.clear();
   flow.rate = 0;
   flow.reached = 0;
   widen(flow);
   for (const LinkId l : route) {
-    Link& link = links_[l];
+    LinkState& link = links_[l];
     if (link.tight) flow.tight.push_back(l);
     link.flows.push_back(id);
     tighten_or_slacken(l);
@@ -45,7 +45,7 @@ void MaxMin::remove(FlowId id) {
 
 /// The flows of the link may be able to take more than before, and then fill other links.
 void MaxMin::set_capacity(LinkId id, double capacity) {
-  Link& changed = links_[id];
+  LinkState& changed = links_[id];
   changed.capacity = capacity;
   for (const FlowId f : changed.flows) {
     widen(flows_[f]);
@@ -55,7 +55,7 @@ void MaxMin::set_capacity(LinkId id, double capacity) {
   touched_.push_back(id);
 }
 
-void MaxMin::widen(const Flow& flow) {
+void MaxMin::widen(const FlowState& flow) {
   double most = links_[flow.route.front()].capacity;
   for (const LinkId l : flow.route) most = std::min(most, links_[l].capacity);
   for (const LinkId l : flow.route) links_[l].widest = std::max(links_[l].widest, most);
@@ -65,7 +65,7 @@ void MaxMin::widen(const Flow& flow) {
 /// on it, and flows that share it do not interact.
 void MaxMin::tighten_or_slacken(LinkId id) {
   constexpr double kMargin = 1 + 1e-9;
-  Link& link = links_[id];
+  LinkState& link = links_[id];
   const bool tight = link.capacity <= link.widest * static_cast<double>(link.flows.size()) * kMargin;
   if (tight == link.tight) return;
   link.tight = tight;
@@ -86,7 +86,7 @@ void MaxMin::collect(FlowId seed) {
 }
 
 void MaxMin::reach_flow(FlowId id) {
-  Flow& flow = flows_[id];
+  FlowState& flow = flows_[id];
   if (flow.reached == round_) return;
   flow.reached = round_;
   flow.open = true;
@@ -95,7 +95,7 @@ void MaxMin::reach_flow(FlowId id) {
 }
 
 void MaxMin::reach_link(LinkId id) {
-  Link& link = links_[id];
+  LinkState& link = links_[id];
   if (link.reached == round_) return;
   link.reached = round_;
   link.left = link.capacity;
@@ -112,8 +112,8 @@ void MaxMin::fill() {
   while (open_ > 0) {
     // 2. The link of the lowest level fills first.
     std::pop_heap(levels_.begin(), levels_.end(), std::greater<>());
-    Level& level = levels_.back();
-    const Link& link = links_[level.link];
+    LinkLevel& level = levels_.back();
+    const LinkState& link = links_[level.link];
     const double now = link.open > 0 ? link.left / link.open : 0;
     // 3. Its level may have risen since flows were stopped elsewhere: put it back with the new level.
     if (now > level.rate) {
@@ -127,9 +127,9 @@ void MaxMin::fill() {
   }
 }
 
-void MaxMin::stop_flows(const Link& full, double rate) {
+void MaxMin::stop_flows(const LinkState& full, double rate) {
   for (const FlowId f : full.flows) {
-    Flow& flow = flows_[f];
+    FlowState& flow = flows_[f];
     if (!flow.open) continue;
     flow.open = false;
     flow.rate = rate;

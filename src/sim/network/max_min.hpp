@@ -41,14 +41,14 @@ class MaxMin {
   }
 
  private:
-  struct Flow {
+  struct FlowState {
     std::span<const LinkId> route;
     std::vector<LinkId> tight;  ///< links of the route that may fill
     double rate = 0;
     std::uint32_t reached = 0;  ///< round in which a component included it
     bool open = false;          ///< still rising
   };
-  struct Link {
+  struct LinkState {
     double capacity = 0;
     double widest = 0;  ///< maximum of what any flow so far could take, given the narrowest link of its route
     bool tight = false;      ///< may fill: it cannot carry the maximum of every flow
@@ -57,31 +57,31 @@ class MaxMin {
     std::uint32_t reached = 0;
     std::vector<FlowId> flows;
   };
-  struct Level {
+  struct LinkLevel {
     double rate;  ///< rate at which the link is full, or a lower bound of it
     LinkId link;
-    bool operator>(const Level& other) const {
+    bool operator>(const LinkLevel& other) const {
       return rate != other.rate ? rate > other.rate : link > other.link;
     }
   };
 
-  void widen(const Flow& flow);
+  void widen(const FlowState& flow);
   void collect(FlowId seed);
   void reach_flow(FlowId flow);
   void reach_link(LinkId link);
   void tighten_or_slacken(LinkId link);
   void fill();
-  void stop_flows(const Link& full, double rate);
+  void stop_flows(const LinkState& full, double rate);
 
-  std::vector<Link> links_;
-  std::vector<Flow> flows_;
+  std::vector<LinkState> links_;
+  std::vector<FlowState> flows_;
   std::vector<FlowId> free_;
   std::vector<LinkId> touched_;
   std::uint32_t round_ = 0;
   // Current component.
   std::vector<LinkId> reached_links_;
   std::vector<FlowId> reached_flows_;
-  std::vector<Level> levels_;
+  std::vector<LinkLevel> levels_;
   std::size_t open_ = 0;  ///< flows still rising
 };
 

@@ -5,8 +5,8 @@
 
 namespace penstock::sim {
 
-std::unique_ptr<Network> make_network(NetworkModel model, const TaskGraph& graph, Agenda& agenda,
-                                      Record& record) {
+std::unique_ptr<TransferNetwork> make_network(NetworkModel model, const TaskGraph& graph, EventAgenda& agenda,
+                                              TaskRecorder& record) {
   if (model == NetworkModel::fair) return std::make_unique<FairNetwork>(graph, agenda, record);
   return std::make_unique<FifoNetwork>(graph, agenda, record);
 }

@@ -10,9 +10,9 @@ namespace penstock::sim {
 
 /// Receives transfers when they become ready, records their starts, and posts events for them. The event loop
 /// returns every event of a transfer in the agenda's order.
-class Network {
+class TransferNetwork {
  public:
-  virtual ~Network() = default;
+  virtual ~TransferNetwork() = default;
   /// The transfer's predecessors have ended.
   virtual void request(TaskId transfer, std::int64_t now) = 0;
   /// An event posted for the transfer is due. Returns true if the transfer has ended. Negative ids are events
@@ -25,7 +25,7 @@ class Network {
 };
 
 /// The references outlive the network.
-std::unique_ptr<Network> make_network(NetworkModel model, const TaskGraph& graph, Agenda& agenda,
-                                      Record& record);
+std::unique_ptr<TransferNetwork> make_network(NetworkModel model, const TaskGraph& graph, EventAgenda& agenda,
+                                              TaskRecorder& record);
 
 }  // namespace penstock::sim

@@ -26,7 +26,7 @@ double draw(std::uint64_t seed, const TaskGraph& graph, const Task& task) {
   };
   mix_task(task);
   if (task.travels()) {
-    const Path& path = graph.paths[static_cast<std::size_t>(task.place)];
+    const TransferPath& path = graph.paths[static_cast<std::size_t>(task.place)];
     mix(static_cast<std::int64_t>(path.from.index()));
     mix(static_cast<std::int64_t>(path.to.index()));
     if (task.next >= 0) mix_task(graph.task(task.next));
@@ -36,9 +36,9 @@ double draw(std::uint64_t seed, const TaskGraph& graph, const Task& task) {
   return core::Random(state).unit();
 }
 
-class Applier {
+class PerturbationApplier {
  public:
-  Applier(const Perturbation& perturbation, std::uint64_t seed, TaskGraph& graph)
+  PerturbationApplier(const Perturbation& perturbation, std::uint64_t seed, TaskGraph& graph)
       : perturbation_(perturbation), seed_(seed), graph_(graph), speed_(graph.devices, 1) {}
 
   void apply() {
@@ -107,7 +107,8 @@ class Applier {
                      [](const auto& a, const auto& b) { return a.time < b.time; });
   }
 
-  void add_capacity_change(const Perturbation::LinkFault& fault, const Perturbation::LinkFault::Left& left) {
+  void add_capacity_change(const Perturbation::LinkFault& fault,
+                           const Perturbation::LinkFault::FaultyLink& left) {
     constexpr double kSecondsPerPicosecond = 1e-12;
     const double whole = graph_.capacity[left.link], part = left.bandwidth.value() * kSecondsPerPicosecond;
     const auto link = static_cast<std::uint32_t>(left.link);
@@ -145,24 +146,24 @@ class Applier {
 
 }  // namespace
 
-double factor(Distribution distribution, double width, double unit) {
+double factor(JitterDistribution distribution, double width, double unit) {
   switch (distribution) {
-    case Distribution::lognormal: {
+    case JitterDistribution::lognormal: {
       const double variance = std::log1p(width * width);
       return std::exp(std::sqrt(variance) * normal_quantile(unit) - variance / 2);
     }
-    case Distribution::normal: {
+    case JitterDistribution::normal: {
       const double cut = normal_share_below(-1 / width);
       return std::max(0.0, 1 + width * normal_quantile(cut + (1 - cut) * unit));
     }
-    case Distribution::uniform:
+    case JitterDistribution::uniform:
       break;
   }
   return 1 + width * (2 * unit - 1);
 }
 
 void apply(const Perturbation& perturbation, std::uint64_t seed, TaskGraph& graph) {
-  Applier(perturbation, seed, graph).apply();
+  PerturbationApplier(perturbation, seed, graph).apply();
 }
 
 }  // namespace penstock::sim

@@ -13,6 +13,6 @@ namespace penstock::sim {
 void apply(const Perturbation& perturbation, std::uint64_t seed, TaskGraph& graph);
 
 /// Factor of a jitter for a number drawn uniformly from [0, 1).
-double factor(Distribution distribution, double width, double unit);
+double factor(JitterDistribution distribution, double width, double unit);
 
 }  // namespace penstock::sim

@@ -27,10 +27,10 @@ using core::StageId;
 using schedule::ActionKind;
 using trace::TaskKind;
 
-class Builder {
+class IterationBuilder {
  public:
-  Builder(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-          const SimulationOptions& options, FilledTimes* filled, const plan::Plan* copy)
+  IterationBuilder(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                   const SimulationOptions& options, FilledTimes* filled, const plan::Plan* copy)
       : problem_(problem),
         plan_(scheduled.plan),
         run_(copy != nullptr ? *copy : scheduled.plan),
@@ -55,14 +55,14 @@ class Builder {
     }
     program_ = program::lower(problem.graph, scheduled, lowering);
     for (std::size_t s = 0; s < run_.stages.size(); ++s)
-      program_.stages[s].sharing = program::Sharing(run_, run_.stages[s]);
+      program_.stages[s].sharing = program::SampleSharing(run_, run_.stages[s]);
     out_.cut = cut_.has_value();
     if (filled_ != nullptr)
       samples_.emplace(problem_, plan_, program_.stages.front().samples() / plan_.training.mini_batch,
                        options_);
   }
 
-  Iteration build() {
+  IterationTasks build() {
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) add_pass_times(s);
     bucket_times_.resize(plan_.stages.size());
     step_times_.resize(plan_.stages.size());
@@ -73,10 +73,10 @@ class Builder {
     tasks_.reserve(passes_and_messages());
     for (std::size_t r = 0; r < program_.ranks.size(); ++r) add_row(r);
     if (options_.message_order == MessageOrder::in_order) posts_.emplace(program_);
-    for (const plan::Boundary& boundary : stages_.boundaries()) add_boundary(boundary);
+    for (const plan::StageBoundary& boundary : stages_.boundaries()) add_boundary(boundary);
     if (posts_) posts_->chain(tasks_);
     add_updates(problem_, plan_, options_, {program_, buckets_, out_.devices, ranks_}, tasks_);
-    for (program::Stage& stage : program_.stages) {
+    for (program::StageProgram& stage : program_.stages) {
       const RankTasks& rank = ranks_[stage.rank];
       out_.stages.push_back(stage_tasks(rank, std::move(stage)));
     }
@@ -98,7 +98,7 @@ class Builder {
     }
     // With collectives on links, those of groups are between pieces.
     const auto within =
-        cut_ ? times_of(s, {plan_.stages[s].operators}, cost::ReplicaTimes::Waits::ring) : passes;
+        cut_ ? times_of(s, {plan_.stages[s].operators}, cost::ReplicaTimes::CountedWaits::ring) : passes;
     out_.collectives.emplace_back();
     for (const auto& of_replica : *within) {
       out_.collectives[s].emplace_back();
@@ -113,7 +113,7 @@ class Builder {
 
   /// [replica][micro-batch] times.
   std::vector<std::vector<cost::StageTime>> filled_passes(std::size_t s) const {
-    const program::Stage& stage = program_.stages[s];
+    const program::StageProgram& stage = program_.stages[s];
     std::vector<std::vector<cost::StageTime>> out(static_cast<std::size_t>(stage.sharing.replicas));
     for (std::size_t r = 0; r < out.size(); ++r)
       for (std::size_t m = 0; m < stage.index.forward.size(); ++m) {
@@ -123,7 +123,7 @@ class Builder {
     return out;
   }
 
-  layout::Fill fill(const program::Stage& stage, std::size_t replica, std::size_t in_row) const {
+  layout::SampleFill fill(const program::StageProgram& stage, std::size_t replica, std::size_t in_row) const {
     return samples_->fill(
         stage.sharing.share(static_cast<std::int64_t>(in_row), static_cast<std::int64_t>(replica)).samples);
   }
@@ -148,7 +148,7 @@ class Builder {
       const plan::Stage& stage = run_.stages[id.index()];
       return static_cast<std::size_t>(run_.training.mini_batch / stage.micro_batch) * stage.devices.size();
     };
-    for (const plan::Boundary& boundary : stages_.boundaries())
+    for (const plan::StageBoundary& boundary : stages_.boundaries())
       count += 2 * std::max(shares(boundary.from), shares(boundary.to));
     return count;
   }
@@ -219,7 +219,7 @@ class Builder {
   }
 
   Task compute_task(const program::Instruction& from, std::size_t rank, std::size_t device) {
-    const program::Sharing& sharing = program_.stages[from.stage.index()].sharing;
+    const program::SampleSharing& sharing = program_.stages[from.stage.index()].sharing;
     Task task;
     task.duration = tasks_.ticks(duration(from, device));
     task.place = static_cast<std::int32_t>(out_.devices[rank][device].index());
@@ -270,17 +270,17 @@ class Builder {
     return known->second;
   }
 
-  static cost::OperatorSets operators_of(const std::vector<cost::Bucket>& buckets) {
+  static cost::OperatorSets operators_of(const std::vector<cost::GradientBucket>& buckets) {
     cost::OperatorSets out;
-    for (const cost::Bucket& bucket : buckets) out.push_back(bucket.operators);
+    for (const cost::GradientBucket& bucket : buckets) out.push_back(bucket.operators);
     return out;
   }
 
   /// [replica][set of operators] times.
   std::shared_ptr<const cost::TimesByReplica> times_of(
       std::size_t s, const cost::OperatorSets& sets,
-      cost::ReplicaTimes::Waits waits = cost::ReplicaTimes::Waits::all) const {
-    const program::Sharing& sharing = program_.stages[s].sharing;
+      cost::ReplicaTimes::CountedWaits waits = cost::ReplicaTimes::CountedWaits::all) const {
+    const program::SampleSharing& sharing = program_.stages[s].sharing;
     std::vector<std::int64_t> samples;
     for (std::int64_t r = 0; r < sharing.replicas; ++r)
       samples.push_back(std::max<std::int64_t>(1, sharing.size(r)));
@@ -289,10 +289,10 @@ class Builder {
 
   // Messages between stages.
 
-  void add_boundary(const plan::Boundary& boundary) {
+  void add_boundary(const plan::StageBoundary& boundary) {
     const core::Bytes moving =
         samples_ ? layout::sequence_bytes(problem_.graph, stages_, boundary) : core::Bytes(0);
-    program::for_each_message(program_, boundary, [&](const program::Message& message) {
+    program::for_each_message(program_, boundary, [&](const program::StageMessage& message) {
       const core::Bytes bytes = samples_ ? samples_->bytes(boundary.bytes, moving, message.samples)
                                          : boundary.bytes * message.samples.count;
       send(message, problem_.training.compression.activation_bytes(bytes).value());
@@ -305,7 +305,7 @@ class Builder {
   }
 
   /// Adds a message; `bytes` are those of all parts.
-  void send(const program::Message& message, std::int64_t bytes) {
+  void send(const program::StageMessage& message, std::int64_t bytes) {
     const TaskId sender = message.from.device, receiver = message.to.device;
     const TaskId done = task_at(message.from.stage, message.from.position) + sender,
                  first = task_at(message.to.stage, message.to.position), waits = first + receiver;
@@ -327,8 +327,8 @@ class Builder {
   }
 
   /// Makes all devices of the receiving group wait, at their meeting before that pass, or each separately.
-  void wait_together(TaskId arrives, const program::End& to, TaskId first) {
-    const program::Stage& stage = program_.stages[to.stage.index()];
+  void wait_together(TaskId arrives, const program::MessageEnd& to, TaskId first) {
+    const program::StageProgram& stage = program_.stages[to.stage.index()];
     const TaskId meeting = meetings_[stage.rank][static_cast<std::size_t>(to.position)];
     if (meeting != kNoTask) return tasks_.edge(arrives, meeting + to.share.replica);
     const TaskId group = stage.sharing.group, begin = to.share.replica * group;
@@ -336,7 +336,7 @@ class Builder {
       if (d != to.device) tasks_.edge(arrives, first + d);
   }
 
-  TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes, const program::End& from) {
+  TaskId add_transfer(TaskId sender, TaskId receiver, std::int64_t bytes, const program::MessageEnd& from) {
     Task task =
         tasks_.transfer(tasks_.graph().task(sender).device(), tasks_.graph().task(receiver).device(), bytes);
     task.next = receiver;
@@ -358,9 +358,9 @@ class Builder {
   std::optional<FilledSamples> samples_;  ///< empty: samples are full
   std::optional<PostOrder> posts_;        ///< messages in order; none: free
   TaskList tasks_;
-  Iteration out_;
-  std::vector<std::vector<cost::Bucket>> buckets_;  ///< [stage]
-  std::optional<CutPasses> cut_;                    ///< set if collectives within passes use links
+  IterationTasks out_;
+  std::vector<std::vector<cost::GradientBucket>> buckets_;  ///< [stage]
+  std::optional<CutPasses> cut_;                            ///< set if collectives within passes use links
   GroupMessages messages_{problem_.cluster, options_, tasks_};
   program::Program program_;
   std::vector<RankTasks> ranks_;               ///< [rank]
@@ -374,9 +374,10 @@ class Builder {
 
 }  // namespace
 
-Iteration build_iteration(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                          const SimulationOptions& options, FilledTimes* filled, const plan::Plan* copy) {
-  return Builder(problem, scheduled, options, filled, copy).build();
+IterationTasks build_iteration(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                               const SimulationOptions& options, FilledTimes* filled,
+                               const plan::Plan* copy) {
+  return IterationBuilder(problem, scheduled, options, filled, copy).build();
 }
 
 }  // namespace penstock::sim

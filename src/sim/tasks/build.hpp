@@ -10,7 +10,7 @@
 
 namespace penstock::sim {
 
-struct Iteration {
+struct IterationTasks {
   TaskGraph graph;
   std::vector<StageTasks> stages;
   std::vector<std::vector<core::DeviceId>> devices;  ///< [rank]
@@ -35,8 +35,8 @@ const T& of_micro_batch(const std::vector<T>& list, std::size_t micro_batch) {
 ///    has the times, null if all samples are full.
 ///  - With a `copy` (alike_copies.hpp), or a lane of one (alike_lanes.hpp), only tasks of its devices exist.
 /// Throws BadInput if the tasks exceed the clock, Error(limit) if there are more than 2^31 - 1.
-Iteration build_iteration(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                          const SimulationOptions& options, FilledTimes* filled = nullptr,
-                          const plan::Plan* copy = nullptr);
+IterationTasks build_iteration(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                               const SimulationOptions& options, FilledTimes* filled = nullptr,
+                               const plan::Plan* copy = nullptr);
 
 }  // namespace penstock::sim

@@ -24,7 +24,7 @@ std::vector<std::vector<core::DeviceId>> neighbours(const cluster::Cluster& clus
   return out;
 }
 
-const cost::Uses& uses_in(const cost::PassUses& passes, TaskKind kind) {
+const cost::UseShares& uses_in(const cost::PassUses& passes, TaskKind kind) {
   if (kind == TaskKind::forward) return passes.forward;
   if (kind == TaskKind::recompute) return passes.recompute;
   if (kind == TaskKind::backward) return passes.backward;
@@ -50,7 +50,7 @@ std::vector<std::vector<cost::PassUses>> stage_uses(const cost::Problem& problem
 }
 
 /// Maximum slow-down of any task beside this many neighbours.
-double most_slowdown(const cost::Crowding& crowding, double count) {
+double most_slowdown(const cost::CrowdingSlowdown& crowding, double count) {
   double most = 1;
   for (const double demand : {0.0, 1.0})
     for (double beside = 1; beside <= count; ++beside)
@@ -71,8 +71,8 @@ void check_clock(const TaskGraph& graph) {
 
 }  // namespace
 
-void add_crowding(const cost::Problem& problem, const plan::Plan& plan, Iteration& iteration) {
-  const cost::Crowding* slowdowns = problem.costs.crowding();
+void add_crowding(const cost::Problem& problem, const plan::Plan& plan, IterationTasks& iteration) {
+  const cost::CrowdingSlowdown* slowdowns = problem.costs.crowding();
   if (slowdowns == nullptr) return;
   TaskGraph& graph = iteration.graph;
   auto beside = neighbours(problem.cluster, graph);

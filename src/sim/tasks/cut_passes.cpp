@@ -27,7 +27,7 @@ Seconds time_of(ActionKind kind, const cost::OpTime& time) {
 }
 
 CutPasses::CutPasses(const cost::Problem& problem, const plan::Plan& plan,
-                     const std::vector<std::vector<cost::Bucket>>& buckets)
+                     const std::vector<std::vector<cost::GradientBucket>>& buckets)
     : problem_(problem), plan_(plan), buckets_(buckets), pieces_(plan.stages.size()) {
   for (std::size_t s = 0; s < pieces_.size(); ++s)
     if (PassPieces::may_wait(plan.stages[s])) pieces_[s].emplace(problem, plan.stages[s]);
@@ -38,7 +38,7 @@ std::vector<core::OpId> CutPasses::operators(StageId stage, std::int32_t bucket)
                     : buckets_[stage.index()][static_cast<std::size_t>(bucket)].operators;
 }
 
-CutPasses::Cut& CutPasses::cut(const Key& key) {
+CutPasses::StageCut& CutPasses::cut(const Key& key) {
   const auto [found, fresh] = cuts_.try_emplace(key);
   if (!fresh) return found->second;
   const auto& [stage, kind, bucket] = key;
@@ -57,11 +57,12 @@ std::size_t CutPasses::count(StageId stage, ActionKind kind, std::int32_t bucket
 
 Seconds CutPasses::time(const program::Instruction& piece, std::size_t replica, std::int64_t samples) {
   const Key key{piece.stage, piece.kind, piece.bucket};
-  Cut& of = cut(key);
+  StageCut& of = cut(key);
   if (!of.alone) {
     cost::OperatorSets sets;
     for (const cost::PassPiece& each : of.pieces) sets.push_back(each.operators);
-    of.alone.emplace(problem_, plan_.stages[piece.stage.index()], std::move(sets), ReplicaTimes::Waits::ring);
+    of.alone.emplace(problem_, plan_.stages[piece.stage.index()], std::move(sets),
+                     ReplicaTimes::CountedWaits::ring);
   }
   const auto [known, fresh] = of.times.try_emplace({replica, samples});
   if (fresh)

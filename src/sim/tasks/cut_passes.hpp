@@ -20,7 +20,7 @@ class CutPasses {
  public:
   /// `buckets`: [stage] gradient buckets.
   CutPasses(const cost::Problem& problem, const plan::Plan& plan,
-            const std::vector<std::vector<cost::Bucket>>& buckets);
+            const std::vector<std::vector<cost::GradientBucket>>& buckets);
 
   /// Number of pieces of a whole pass, or of the part that makes a bucket.
   std::size_t count(core::StageId stage, schedule::ActionKind kind, std::int32_t bucket);
@@ -33,19 +33,19 @@ class CutPasses {
 
  private:
   using Key = std::tuple<core::StageId, schedule::ActionKind, std::int32_t>;
-  struct Cut {
+  struct StageCut {
     std::vector<cost::PassPiece> pieces;
     std::optional<cost::ReplicaTimes> alone;
     std::map<std::pair<std::size_t, std::int64_t>, std::vector<core::Seconds>> times;  ///< {replica, samples}
   };
-  Cut& cut(const Key& key);
+  StageCut& cut(const Key& key);
   std::vector<core::OpId> operators(core::StageId stage, std::int32_t bucket) const;
 
   const cost::Problem& problem_;
   const plan::Plan& plan_;
-  const std::vector<std::vector<cost::Bucket>>& buckets_;
+  const std::vector<std::vector<cost::GradientBucket>>& buckets_;
   std::vector<std::optional<cost::PassPieces>> pieces_;  ///< [stage] set if passes may wait
-  std::map<Key, Cut> cuts_;
+  std::map<Key, StageCut> cuts_;
 };
 
 }  // namespace penstock::sim

@@ -7,9 +7,9 @@
 namespace penstock::sim {
 namespace {
 
-cost::OperatorSets operators_of(const std::vector<cost::Bucket>& buckets) {
+cost::OperatorSets operators_of(const std::vector<cost::GradientBucket>& buckets) {
   cost::OperatorSets out;
-  for (const cost::Bucket& bucket : buckets) out.push_back(bucket.operators);
+  for (const cost::GradientBucket& bucket : buckets) out.push_back(bucket.operators);
   return out;
 }
 
@@ -17,7 +17,7 @@ cost::OperatorSets operators_of(const std::vector<cost::Bucket>& buckets) {
 
 FilledTimes::FilledTimes(const cost::Problem& problem, const plan::Plan& plan) : models_(problem) {
   for (const plan::Stage& stage : plan.stages) {
-    const program::Sharing sharing(plan, stage);
+    const program::SampleSharing sharing(plan, stage);
     std::vector<std::int64_t> samples;
     for (std::int64_t r = 0; r < sharing.replicas; ++r)
       samples.push_back(std::max<std::int64_t>(1, sharing.size(r)));
@@ -28,19 +28,19 @@ FilledTimes::FilledTimes(const cost::Problem& problem, const plan::Plan& plan) :
   }
 }
 
-cost::StageTime FilledTimes::pass(std::size_t stage, std::size_t replica, const layout::Fill& fill) {
+cost::StageTime FilledTimes::pass(std::size_t stage, std::size_t replica, const layout::SampleFill& fill) {
   return passes_[stage]->times(replica, fill).front();
 }
 
 std::vector<cost::StageTime> FilledTimes::pieces(std::size_t stage, std::size_t replica,
-                                                 const layout::Fill& fill) {
+                                                 const layout::SampleFill& fill) {
   return pieces_[stage]->times(replica, fill);
 }
 
 std::shared_ptr<FilledTimes> filled_times(const cost::Problem& problem, const plan::Plan& plan,
                                           const SimulationOptions& options) {
   if (options.perturbation == nullptr || !options.perturbation->lengths) return nullptr;
-  const Lengths& lengths = *options.perturbation->lengths;
+  const SequenceLengths& lengths = *options.perturbation->lengths;
   room(lengths, problem.graph);  // throws if the model has no room
   try {
     return std::make_shared<FilledTimes>(problem, plan);
@@ -52,26 +52,26 @@ std::shared_ptr<FilledTimes> filled_times(const cost::Problem& problem, const pl
 FilledSamples::FilledSamples(const cost::Problem& problem, const plan::Plan& plan, std::int64_t mini_batches,
                              const SimulationOptions& options)
     : sequence_(layout::sequence(problem.graph)), computed_(1, 0), meetings_(1, 0) {
-  const Lengths& lengths = *options.perturbation->lengths;
+  const SequenceLengths& lengths = *options.perturbation->lengths;
   const std::int64_t tokens = room(lengths, problem.graph);
   for (std::int64_t k = 0; k < mini_batches; ++k)
-    for (const Filling& sample :
+    for (const SampleContent& sample :
          fillings(lengths, tokens, plan.training.mini_batch, options.seed, k, options.stop)) {
       computed_.push_back(computed_.back() + sample.computed);
       meetings_.push_back(meetings_.back() + sample.meetings);
     }
 }
 
-layout::Fill FilledSamples::fill(const program::Samples& samples) const {
+layout::SampleFill FilledSamples::fill(const program::SampleRange& samples) const {
   const auto first = static_cast<std::size_t>(samples.first), end = static_cast<std::size_t>(samples.end());
-  Filling filling;
+  SampleContent filling;
   filling.computed = computed_[end] - computed_[first];
   filling.meetings = meetings_[end] - meetings_[first];
   return filling.per_sample(samples.count);
 }
 
 core::Bytes FilledSamples::bytes(core::Bytes per_sample, core::Bytes moving,
-                                 const program::Samples& samples) const {
+                                 const program::SampleRange& samples) const {
   const std::int64_t tokens =
       computed_[static_cast<std::size_t>(samples.end())] - computed_[static_cast<std::size_t>(samples.first)];
   const std::int64_t each = moving.value() / sequence_, rest = moving.value() % sequence_;

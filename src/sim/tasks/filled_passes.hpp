@@ -19,9 +19,9 @@ class FilledTimes {
   FilledTimes(const cost::Problem& problem, const plan::Plan& plan);
   std::int64_t sequence() const { return models_.sequence(); }
   /// Time of all operators of the stage.
-  cost::StageTime pass(std::size_t stage, std::size_t replica, const layout::Fill& fill);
+  cost::StageTime pass(std::size_t stage, std::size_t replica, const layout::SampleFill& fill);
   /// [bucket of the stage's gradients] time.
-  std::vector<cost::StageTime> pieces(std::size_t stage, std::size_t replica, const layout::Fill& fill);
+  std::vector<cost::StageTime> pieces(std::size_t stage, std::size_t replica, const layout::SampleFill& fill);
 
  private:
   cost::ShorterModels models_;
@@ -37,10 +37,10 @@ class FilledSamples {
  public:
   FilledSamples(const cost::Problem& problem, const plan::Plan& plan, std::int64_t mini_batches,
                 const SimulationOptions& options);
-  layout::Fill fill(const program::Samples& samples) const;
+  layout::SampleFill fill(const program::SampleRange& samples) const;
   /// Bytes of a message between stages: `per_sample` for full samples, of which `moving` are over the
   /// sequence.
-  core::Bytes bytes(core::Bytes per_sample, core::Bytes moving, const program::Samples& samples) const;
+  core::Bytes bytes(core::Bytes per_sample, core::Bytes moving, const program::SampleRange& samples) const;
 
  private:
   std::int64_t sequence_;

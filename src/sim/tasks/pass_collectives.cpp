@@ -6,20 +6,21 @@
 namespace penstock::sim {
 namespace {
 
-using layout::Among;
 using layout::GroupCollective;
+using layout::GroupScope;
 using Positions = std::vector<std::size_t>;  ///< in a stage's list of devices
 
 std::vector<collective::Message> messages_of(const GroupCollective& collective,
                                              std::span<const core::DeviceId> group, std::int64_t samples,
                                              const GroupMessages& messages) {
   const std::int64_t bytes = collective.moved(samples).value();
-  if (collective.kind == GroupCollective::Kind::all_reduce) return messages.all_reduce(group, bytes);
-  return collective.kind == GroupCollective::Kind::all_gather ? messages.all_gather(group, bytes)
-                                                              : collective::all_to_all(group.size(), bytes);
+  if (collective.kind == GroupCollective::TransferKind::all_reduce) return messages.all_reduce(group, bytes);
+  return collective.kind == GroupCollective::TransferKind::all_gather
+             ? messages.all_gather(group, bytes)
+             : collective::all_to_all(group.size(), bytes);
 }
 
-std::vector<Positions> positions_of(plan::Stage stage, Among among) {
+std::vector<Positions> positions_of(plan::Stage stage, GroupScope among) {
   for (std::size_t i = 0; i < stage.devices.size(); ++i) stage.devices[i] = core::DeviceId(i);
   std::vector<Positions> out;
   for (const auto& group : layout::groups(stage, among)) {
@@ -30,9 +31,9 @@ std::vector<Positions> positions_of(plan::Stage stage, Among among) {
   return out;
 }
 
-class Adder {
+class CollectiveAdder {
  public:
-  Adder(const CutRank& rank, GroupMessages& messages, TaskList& tasks)
+  CollectiveAdder(const CutRank& rank, GroupMessages& messages, TaskList& tasks)
       : rank_(rank), messages_(messages), tasks_(tasks), groups_(rank.plan.stages.size()) {}
 
   /// Adds the collectives of a pass. `first`: position of the first of its pieces.
@@ -49,7 +50,7 @@ class Adder {
   }
 
  private:
-  using Arrived = std::map<Among, std::vector<Ready>>;  ///< [kind][group]
+  using Arrived = std::map<GroupScope, std::vector<Ready>>;  ///< [kind][group]
 
   /// Runs a collective between two pieces, given by their tasks on the first device; after those of `chain`,
   /// if given.
@@ -81,10 +82,10 @@ class Adder {
       ready[a].insert(ready[a].end(), chain[group][a].begin(), chain[group][a].end());
   }
   std::int64_t samples_of(std::size_t position) const {
-    const program::Sharing& sharing = rank_.program.stages[stage_.index()].sharing;
+    const program::SampleSharing& sharing = rank_.program.stages[stage_.index()].sharing;
     return sharing.size(static_cast<std::int64_t>(position) / sharing.group);
   }
-  const std::vector<Positions>& groups_of(Among among) {
+  const std::vector<Positions>& groups_of(GroupScope among) {
     const auto [found, fresh] = groups_[stage_.index()].try_emplace(among);
     if (fresh) found->second = positions_of(rank_.plan.stages[stage_.index()], among);
     return found->second;
@@ -93,14 +94,14 @@ class Adder {
   const CutRank& rank_;
   GroupMessages& messages_;
   TaskList& tasks_;
-  std::vector<std::map<Among, std::vector<Positions>>> groups_;  ///< [stage]
+  std::vector<std::map<GroupScope, std::vector<Positions>>> groups_;  ///< [stage]
   core::StageId stage_;
 };
 
 }  // namespace
 
 void add_collectives(CutPasses& cut, const CutRank& rank, GroupMessages& messages, TaskList& tasks) {
-  Adder adder(rank, messages, tasks);
+  CollectiveAdder adder(rank, messages, tasks);
   for (std::size_t p = 0; p < rank.row.size(); ++p)
     if (rank.row[p].piece == 0) adder.add_pass(p, cut.pieces(rank.row[p]));
 }

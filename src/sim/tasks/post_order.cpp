@@ -18,7 +18,7 @@ bool goes_on(const program::Row& row, std::size_t p) {
 
 }  // namespace
 
-void PostOrder::add(const program::Message& message, const PostedTransfer& posted) {
+void PostOrder::add(const program::StageMessage& message, const PostedTransfer& posted) {
   entries_.push_back({program_.stages[message.from.stage.index()].rank, message.from.position,
                       program_.stages[message.to.stage.index()].rank, message.to.position, posted});
 }

@@ -18,7 +18,7 @@ class PostOrder {
   };
 
   explicit PostOrder(const program::Program& program) : program_(program) {}
-  void add(const program::Message& message, const PostedTransfer& posted);
+  void add(const program::StageMessage& message, const PostedTransfer& posted);
   /// Adds the edges of all chains. The program must have no deadlock.
   void chain(TaskList& tasks) const;
 

@@ -19,8 +19,8 @@ std::int64_t per_iteration(const plan::Plan& plan, const StageTasks& stage) {
 }
 
 /// Time at which the first `count` mini-batches have passed all stages.
-std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration& iteration,
-                    const Times& times) {
+std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const IterationTasks& iteration,
+                    const TaskTimes& times) {
   std::int64_t end = 0;
   for (const StageTasks& stage : iteration.stages)
     for (std::int64_t m = 0; m < count * per_iteration(plan, stage); ++m)
@@ -33,10 +33,10 @@ std::int64_t end_of(std::int64_t count, const plan::Plan& plan, const Iteration&
 
 }  // namespace
 
-Iteration prepare(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                  const SimulationOptions& options, std::shared_ptr<FilledTimes> filled) {
+IterationTasks prepare(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
+                       const SimulationOptions& options, std::shared_ptr<FilledTimes> filled) {
   if (filled == nullptr) filled = filled_times(problem, scheduled.plan, options);
-  Iteration iteration = build_iteration(problem, scheduled, options, filled.get());
+  IterationTasks iteration = build_iteration(problem, scheduled, options, filled.get());
   if (options.crowding) add_crowding(problem, scheduled.plan, iteration);
   if (options.perturbation) apply(*options.perturbation, options.seed, iteration.graph);
   return iteration;
@@ -54,25 +54,26 @@ AbridgedPlan abridged(const cost::Problem& problem, const schedule::ScheduledPla
   return {run, build_iteration(problem, {problem.graph, whole, scheduled.order}, options, nullptr, &run)};
 }
 
-std::int64_t mini_batches(const plan::Plan& plan, const Iteration& iteration) {
+std::int64_t mini_batches(const plan::Plan& plan, const IterationTasks& iteration) {
   const StageTasks& stage = iteration.stages.front();
   return static_cast<std::int64_t>(stage.forward.size()) / per_iteration(plan, stage);
 }
 
-Picoseconds iteration_time(const plan::Plan& plan, const Iteration& iteration, const Times& times) {
+Picoseconds iteration_time(const plan::Plan& plan, const IterationTasks& iteration, const TaskTimes& times) {
   if (mini_batches(plan, iteration) == 1) return Picoseconds(times.makespan);
   const auto [begin, end] = schedule::steady_part(plan);
   return Picoseconds((end_of(end, plan, iteration, times) - end_of(begin, plan, iteration, times)) /
                      (end - begin));
 }
 
-Picoseconds time_of(const plan::Plan& plan, const Iteration& iteration, const SimulationOptions& options) {
+Picoseconds time_of(const plan::Plan& plan, const IterationTasks& iteration,
+                    const SimulationOptions& options) {
   const bool one = mini_batches(plan, iteration) == 1;
   return iteration_time(plan, iteration, run(iteration.graph, options.network, !one, options.stop));
 }
 
-Picoseconds time_against(const plan::Plan& plan, const Iteration& iteration, const SimulationOptions& options,
-                         Picoseconds to_beat) {
+Picoseconds time_against(const plan::Plan& plan, const IterationTasks& iteration,
+                         const SimulationOptions& options, Picoseconds to_beat) {
   if (mini_batches(plan, iteration) > 1) return time_of(plan, iteration, options);
   return Picoseconds(makespan_against(iteration.graph, options.network, to_beat.value(), options.stop));
 }

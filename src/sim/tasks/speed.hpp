@@ -7,7 +7,7 @@
 namespace penstock::sim {
 
 /// Starts at one; constant between changes.
-class Speed {
+class SpeedProfile {
  public:
   static constexpr std::int64_t kNever = INT64_MAX;
 
@@ -21,11 +21,11 @@ class Speed {
   double done(std::int64_t start, std::int64_t end) const;
 
  private:
-  struct Step {
+  struct SpeedStep {
     std::int64_t from;
     double speed;  ///< until the next step
   };
-  std::vector<Step> steps_;  ///< sorted by time
+  std::vector<SpeedStep> steps_;  ///< sorted by time
 };
 
 }  // namespace penstock::sim

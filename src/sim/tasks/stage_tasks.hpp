@@ -15,15 +15,15 @@ struct RankTasks {
 
 /// Tasks of a stage's passes on its first device; the i-th device's task has an index i higher.
 struct StageTasks {
-  program::Sharing sharing;
+  program::SampleSharing sharing;
   TaskId first = 0;  ///< first task of the rank
-  std::vector<program::Stretch> forward, backward;
+  std::vector<program::PassStretch> forward, backward;
   std::vector<TaskId> recompute, release;  ///< as in program::StageIndex
 
   std::int32_t devices() const { return sharing.replicas * sharing.group; }
 };
 
 /// Converts positions to tasks.
-StageTasks stage_tasks(const RankTasks& rank, program::Stage stage);
+StageTasks stage_tasks(const RankTasks& rank, program::StageProgram stage);
 
 }  // namespace penstock::sim

@@ -11,7 +11,7 @@ void EdgeList::freeze(TaskGraph& graph) const {
   for (std::size_t t = 0; t < count; ++t)
     if (const TaskId next = graph.tasks[t].next; next >= 0)
       ++graph.predecessor_count[static_cast<std::size_t>(next)];
-  for (const Edge& e : edges_) {
+  for (const TaskEdge& e : edges_) {
     ++graph.successor_start[static_cast<std::size_t>(e.before)];
     ++graph.predecessor_count[static_cast<std::size_t>(e.after)];
   }
@@ -35,8 +35,8 @@ Task pause(core::StageId stage) {
   return task;
 }
 
-Speed path_speed(const TaskGraph& graph, const Path& path) {
-  Speed out;
+SpeedProfile path_speed(const TaskGraph& graph, const TransferPath& path) {
+  SpeedProfile out;
   std::vector<double> capacity;
   for (const std::uint32_t l : path.links) capacity.push_back(graph.capacity[l]);
   const double whole = *std::min_element(capacity.begin(), capacity.end());

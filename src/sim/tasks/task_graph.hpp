@@ -15,7 +15,7 @@
 namespace penstock::sim {
 
 /// Route of the transfers between two devices.
-struct Path {
+struct TransferPath {
   core::DeviceId from, to;
   std::vector<std::uint32_t> links;
   std::int64_t latency = 0;  ///< ps
@@ -25,49 +25,51 @@ struct Path {
 struct CapacityChange {
   std::int64_t time = 0;  ///< ps
   std::uint32_t link = 0;
-  double capacity = 0;  ///< bytes per ps from then on; zero: down
-  std::string name;     ///< name of the link, for messages
-  core::Place place;    ///< place in the file that states it
+  double capacity = 0;     ///< bytes per ps from then on; zero: down
+  std::string name;        ///< name of the link, for messages
+  core::InputPlace place;  ///< place in the file that states it
 };
 
 /// Slow-down between devices of a node (crowding.hpp); empty if nothing is known.
-struct Crowd {
-  cost::Crowding slowdowns;
-  std::vector<cost::Uses> uses;                         ///< [task] resources that computing tasks use
+struct NodeCrowd {
+  cost::CrowdingSlowdown slowdowns;
+  std::vector<cost::UseShares> uses;                    ///< [task] resources that computing tasks use
   std::vector<std::vector<core::DeviceId>> neighbours;  ///< [device] other devices of its node
   bool empty() const { return neighbours.empty(); }
 };
 
 /// A directed acyclic graph. One successor is in the task itself, the others are in compressed rows.
 struct TaskGraph {
-  Tasks tasks;
+  TaskStore tasks;
   std::vector<std::uint32_t> successor_start;   ///< [task] one more entry than tasks
   std::vector<TaskId> successors;               ///< beyond Task::next
   std::vector<std::int32_t> predecessor_count;  ///< [task]
-  std::vector<Path> paths;
+  std::vector<TransferPath> paths;
   std::vector<double> capacity;  ///< [link], bytes per ps
   std::size_t devices = 0;       ///< number in the cluster
   // Computation that communication slows down (overlap.hpp); empty if there is none.
   std::vector<double> overlap;                              ///< [device], factor on compute time, at least 1
   std::vector<std::vector<core::DeviceId>> stage_devices;   ///< [stage]
   std::vector<std::vector<core::DeviceId>> shared_devices;  ///< [shared parameters]
-  Crowd crowd;                                              ///< computation that neighbours slow down
+  NodeCrowd crowd;                                          ///< computation that neighbours slow down
   // Perturbation (apply.hpp); all three are empty without one.
-  std::vector<Speed> speed;     ///< [device] speed of passes over time, in addition to their durations
-  std::vector<double> stretch;  ///< [task] for transfers: factor on the time of their bytes
+  std::vector<SpeedProfile> speed;  ///< [device] speed of passes over time, in addition to their durations
+  std::vector<double> stretch;      ///< [task] for transfers: factor on the time of their bytes
   std::vector<CapacityChange> changes;  ///< sorted by time
 
   [[gnu::always_inline]] Task task(TaskId id) const { return tasks[static_cast<std::size_t>(id)]; }
   /// Frees the dependencies after a run, including their memory, which `= {}` would keep.
   void forget_edges();
-  const Path& path(TaskId transfer) const { return paths[static_cast<std::size_t>(task(transfer).place)]; }
+  const TransferPath& path(TaskId transfer) const {
+    return paths[static_cast<std::size_t>(task(transfer).place)];
+  }
 };
 
 /// A task of no length that joins several dependencies.
 Task pause(core::StageId stage);
 
 /// Speed of a transfer's bytes over time if it has the route to itself; constant one if no capacity changes.
-Speed path_speed(const TaskGraph& graph, const Path& path);
+SpeedProfile path_speed(const TaskGraph& graph, const TransferPath& path);
 
 /// Collects edges other than Task::next, then stores both in rows.
 class EdgeList {
@@ -77,11 +79,11 @@ class EdgeList {
   void freeze(TaskGraph& graph) const;
 
  private:
-  struct Edge {
-    Edge(TaskId b, TaskId a) : before(b), after(a) {}
+  struct TaskEdge {
+    TaskEdge(TaskId b, TaskId a) : before(b), after(a) {}
     TaskId before, after;
   };
-  std::vector<Edge> edges_;
+  std::vector<TaskEdge> edges_;
 };
 
 }  // namespace penstock::sim

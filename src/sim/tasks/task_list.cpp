@@ -31,7 +31,7 @@ std::int64_t TaskList::ticks(core::Seconds time) {
 }
 
 Task TaskList::transfer(core::DeviceId from, core::DeviceId to, std::int64_t bytes) {
-  const Way& found = way(from, to);
+  const PathRates& found = way(from, to);
   Task task;
   task.duration = ticks(found.latency + core::Bytes(bytes) / found.bandwidth);
   task.bytes = bytes;
@@ -49,11 +49,11 @@ TaskId TaskList::add(const Task& task) {
   return static_cast<TaskId>(graph_.tasks.size() - 1);
 }
 
-const TaskList::Way& TaskList::way(core::DeviceId from, core::DeviceId to) {
+const TaskList::PathRates& TaskList::way(core::DeviceId from, core::DeviceId to) {
   const auto found = ways_.find({from, to});
   if (found != ways_.end()) return found->second;
   const cluster::Route route = cluster_.route(from, to);
-  const Way made{static_cast<std::int32_t>(graph_.paths.size()), route.latency, route.bandwidth};
+  const PathRates made{static_cast<std::int32_t>(graph_.paths.size()), route.latency, route.bandwidth};
   graph_.paths.push_back(
       {from, to, {route.links.begin(), route.links.end()}, to_picoseconds(route.latency).value()});
   return ways_.emplace(std::pair{from, to}, made).first->second;

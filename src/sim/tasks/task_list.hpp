@@ -29,19 +29,19 @@ class TaskList {
   TaskGraph freeze();  ///< ends the construction
 
  private:
-  struct Way {
+  struct PathRates {
     std::int32_t path;
     core::Seconds latency;
     core::Bandwidth bandwidth;
   };
-  const Way& way(core::DeviceId from, core::DeviceId to);
+  const PathRates& way(core::DeviceId from, core::DeviceId to);
 
   const cluster::Cluster& cluster_;
   core::StopToken stop_;
   TaskGraph graph_;
   EdgeList edges_;
   core::Seconds total_;  ///< sum of all tasks so far
-  std::map<std::pair<core::DeviceId, core::DeviceId>, Way> ways_;
+  std::map<std::pair<core::DeviceId, core::DeviceId>, PathRates> ways_;
 };
 
 }  // namespace penstock::sim

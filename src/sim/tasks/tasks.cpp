@@ -13,26 +13,26 @@ std::uint64_t mixed(std::uint64_t state, std::int64_t part) {
 
 }  // namespace
 
-Tasks::Tasks(std::initializer_list<Task> tasks) {
+TaskStore::TaskStore(std::initializer_list<Task> tasks) {
   for (const Task& task : tasks) push_back(task);
 }
 
-void Tasks::push_back(const Task& task) {
-  const Work work{task.duration, task.bytes, task.place, task.stage, task.kind};
+void TaskStore::push_back(const Task& task) {
+  const TaskWork work{task.duration, task.bytes, task.place, task.stage, task.kind};
   entries_.push_back({task.next, task.micro_batch, shared(work)});
 }
 
 /// The work that this work was last changed to is tried first: a slow device changes all its equal passes in
 /// the same way.
-void Tasks::set_duration(std::size_t index, std::int64_t duration) {
-  Entry& entry = entries_[index];
+void TaskStore::set_duration(std::size_t index, std::int64_t duration) {
+  TaskEntry& entry = entries_[index];
   const auto old = static_cast<std::size_t>(entry.work);
   if (works_[old].duration == duration) return;
   changed_.resize(works_.size(), -1);
   std::int32_t& latest = changed_[old];
   if (latest < 0 || works_[static_cast<std::size_t>(latest)].duration != duration) {
     latest = static_cast<std::int32_t>(works_.size());
-    Work work = works_[old];
+    TaskWork work = works_[old];
     work.duration = duration;
     works_.push_back(work);
   }
@@ -40,7 +40,7 @@ void Tasks::set_duration(std::size_t index, std::int64_t duration) {
 }
 
 /// Returns the index of this work, new or existing.
-std::int32_t Tasks::shared(const Work& work) {
+std::int32_t TaskStore::shared(const TaskWork& work) {
   if (2 * works_.size() >= slots_.size()) index_anew();
   std::uint64_t hash = mixed(mixed(0, work.duration), work.bytes);
   hash = mixed(mixed(hash, work.place), static_cast<std::int64_t>(work.stage.index()));
@@ -56,13 +56,13 @@ std::int32_t Tasks::shared(const Work& work) {
 }
 
 /// Rebuilds the hash table with twice as many slots.
-void Tasks::index_anew() {
+void TaskStore::index_anew() {
   constexpr std::size_t kLeast = 64;
   slots_.assign(std::max(kLeast, 2 * slots_.size()), -1);
-  std::vector<Work> works;
+  std::vector<TaskWork> works;
   works.swap(works_);
   works_.reserve(works.size());
-  for (const Work& work : works) shared(work);
+  for (const TaskWork& work : works) shared(work);
 }
 
 }  // namespace penstock::sim

@@ -30,16 +30,16 @@ struct Task {
 
 /// A list of tasks. All fields except `next` and `micro_batch` form the work, stored once for all tasks that
 /// share it. A pass of one stage on one device takes equally long for every micro-batch.
-class Tasks {
+class TaskStore {
  public:
-  Tasks() = default;
-  Tasks(std::initializer_list<Task> tasks);
+  TaskStore() = default;
+  TaskStore(std::initializer_list<Task> tasks);
 
   std::size_t size() const { return entries_.size(); }
   /// Builds the task from its two halves; callers use one or two fields, and the compiler drops the rest.
   [[gnu::always_inline]] Task operator[](std::size_t index) const {
-    const Entry& entry = entries_[index];
-    const Work& work = works_[static_cast<std::size_t>(entry.work)];
+    const TaskEntry& entry = entries_[index];
+    const TaskWork& work = works_[static_cast<std::size_t>(entry.work)];
     return {work.duration, work.bytes, entry.next, work.place, entry.micro_batch, work.kind, work.stage};
   }
   void reserve(std::size_t tasks) { entries_.reserve(tasks); }
@@ -47,24 +47,24 @@ class Tasks {
   void set_duration(std::size_t index, std::int64_t duration);
 
  private:
-  struct Work {
+  struct TaskWork {
     std::int64_t duration, bytes;
     std::int32_t place;
     core::StageId stage;
     trace::TaskKind kind;
-    friend bool operator==(const Work&, const Work&) = default;
+    friend bool operator==(const TaskWork&, const TaskWork&) = default;
   };
-  struct Entry {
+  struct TaskEntry {
     TaskId next;
     std::int32_t micro_batch, work;
   };
-  static_assert(sizeof(Entry) == 12, "ten million tasks should stay small");
+  static_assert(sizeof(TaskEntry) == 12, "ten million tasks should stay small");
 
-  std::int32_t shared(const Work& work);
+  std::int32_t shared(const TaskWork& work);
   void index_anew();
 
-  std::vector<Entry> entries_;
-  std::vector<Work> works_;
+  std::vector<TaskEntry> entries_;
+  std::vector<TaskWork> works_;
   std::vector<std::int32_t> slots_;    ///< hash table of works, with open addressing; -1: empty
   std::vector<std::int32_t> changed_;  ///< [work] latest work that replaced it; -1: none
 };

@@ -33,7 +33,7 @@ class UpdateBuilder {
 
  private:
   /// Label of the tasks of a reduction.
-  struct Label {
+  struct ReductionLabel {
     StageId stage;
     std::int32_t shared = -1;  ///< for a reduction among stages: index of the shared parameters
   };
@@ -76,7 +76,7 @@ class UpdateBuilder {
   /// [bucket] reductions of a stage.
   std::shared_ptr<const cost::TimedReductions> reductions(std::size_t stage) const {
     cost::OperatorSets sets;
-    for (const cost::Bucket& bucket : built_.buckets[stage])
+    for (const cost::GradientBucket& bucket : built_.buckets[stage])
       sets.push_back(plan::unshared(bucket.operators, shared()));
     return cost::timed_reductions(problem_, plan_.stages[stage], sets);
   }
@@ -106,7 +106,7 @@ class UpdateBuilder {
       core::require(computed >= 0, "every stage has backward passes");
       for (std::size_t d = 0; d < streams_[r].size(); ++d) ready[first[r] + d].push_back(at(r, computed, d));
     }
-    const cost::Reduction sum = cost::shared_reduction(problem_, plan_, shared()[k]);
+    const cost::GradientReduction sum = cost::shared_reduction(problem_, plan_, shared()[k]);
     const Ready done = reduce(devices, {plan::home(shared()[k], plan_), static_cast<std::int32_t>(k)},
                               {sum, cost::time(problem_, sum)}, ready);
     for (const auto& [r, start] : first)
@@ -118,13 +118,13 @@ class UpdateBuilder {
   }
 
   /// `ready` and the result: [device of `devices`] tasks that must have ended.
-  Ready reduce(const std::vector<core::DeviceId>& devices, Label label, const cost::TimedReduction& reduction,
-               const Ready& ready) {
+  Ready reduce(const std::vector<core::DeviceId>& devices, ReductionLabel label,
+               const cost::TimedReduction& reduction, const Ready& ready) {
     return options_.collective.travels() ? reduce_by_messages(devices, label, reduction.reduction, ready)
                                          : reduce_at_once(label, reduction, ready);
   }
 
-  Ready reduce_at_once(Label label, const cost::TimedReduction& reduction, const Ready& ready) {
+  Ready reduce_at_once(ReductionLabel label, const cost::TimedReduction& reduction, const Ready& ready) {
     Task task;
     task.bytes = reduction.reduction.bytes.value();
     task.duration = tasks_.ticks(reduction.time);
@@ -140,8 +140,8 @@ class UpdateBuilder {
     return Ready(ready.size(), {id});
   }
 
-  Ready reduce_by_messages(const std::vector<core::DeviceId>& devices, Label label,
-                           const cost::Reduction& reduction, const Ready& ready) {
+  Ready reduce_by_messages(const std::vector<core::DeviceId>& devices, ReductionLabel label,
+                           const cost::GradientReduction& reduction, const Ready& ready) {
     Task like;
     like.stage = label.stage;
     like.kind = TaskKind::all_reduce;
@@ -159,7 +159,7 @@ class UpdateBuilder {
     return done;
   }
 
-  std::vector<collective::Message> messages_of(const cost::Reduction& reduction,
+  std::vector<collective::Message> messages_of(const cost::GradientReduction& reduction,
                                                const std::vector<core::DeviceId>& group) const {
     const std::int64_t bytes = reduction.bytes.value();
     return reduction.all_gather ? messages_.all_gather(group, bytes) : messages_.all_reduce(group, bytes);

@@ -11,9 +11,9 @@ namespace penstock::sim {
 /// Tasks built so far.
 struct BuiltRows {
   const program::Program& program;
-  const std::vector<std::vector<cost::Bucket>>& buckets;    ///< [stage]
-  const std::vector<std::vector<core::DeviceId>>& devices;  ///< [rank]
-  const std::vector<RankTasks>& tasks;                      ///< [rank]
+  const std::vector<std::vector<cost::GradientBucket>>& buckets;  ///< [stage]
+  const std::vector<std::vector<core::DeviceId>>& devices;        ///< [rank]
+  const std::vector<RankTasks>& tasks;                            ///< [rank]
 };
 
 /// Adds reductions and barriers. The reduce stream of a rank runs one all-reduce at a time; a STEP waits for
