@@ -48,7 +48,7 @@ Tensor delta_net(Layers& net, const std::string& name, const Tensor& x, const De
       m.latent > 0 ? latent_projected(net, name, x, m) : projected(net, name, x, m);
   std::vector<Tensor> operands{tokens.convolved};
   operands.insert(operands.end(), tokens.beside.begin(), tokens.beside.end());
-  const graph::Scan scan{
+  const graph::LinearScan scan{
       .heads = m.value_heads,
       .groups = m.key_heads == m.value_heads ? 0 : m.key_heads,
       .key = m.key_width,

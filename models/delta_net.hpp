@@ -15,7 +15,7 @@ struct DeltaNet {
   std::int64_t kernel = 4;              ///< tokens of the convolution
   std::int64_t chunk = 64;              ///< tokens; flash-linear-attention's default
   bool channel_decay = false;           ///< a decay for each number of a key, not for each head
-  std::int64_t latent = 0;              ///< width between two projections to decay and gate; 0: one projection each
+  std::int64_t latent = 0;  ///< width between two projections to decay and gate; 0: one projection each
 };
 
 /// Returns as many numbers per token as `x` has. Operators are <name>.in_proj, .qkv, .z (views), .gates, .conv,

@@ -24,7 +24,8 @@ namespace {
 // Rough FLOPs per element. Exact values do not matter: these operators wait for memory.
 constexpr std::int64_t kNormForward = 8, kNormInputGradient = 8, kNormWeightGradient = 4, kSoftmax = 5,
                        kRmsForward = 4, kRmsWeightGradient = 2, kSwiglu = 6, kSwigluBackward = 12,
-                       kGatedForward = kRmsForward + kSwiglu, kGatedBackward = kNormInputGradient + kSwigluBackward;
+                       kGatedForward = kRmsForward + kSwiglu,
+                       kGatedBackward = kNormInputGradient + kSwigluBackward;
 
 struct ActivationInfo {
   std::int64_t forward, backward;  ///< FLOPs per element
@@ -218,7 +219,7 @@ Tensor Layers::experts(const std::string& name, const Tensor& x, const Tensor& p
   return emit(std::move(op), {x, probabilities}, x.shape, saved);
 }
 
-Tensor Layers::scan(const std::string& name, const std::vector<Tensor>& operands, graph::Scan scan) {
+Tensor Layers::scan(const std::string& name, const std::vector<Tensor>& operands, graph::LinearScan scan) {
   scan.rows = operands.at(0).rows();
   std::int64_t width = 0;
   bool needed = false;

@@ -67,7 +67,7 @@ struct AttentionForm {
 };
 
 struct ConvolutionForm {
-  std::int64_t kernel = 4;  ///< tokens that an output reads
+  std::int64_t kernel = 4;          ///< tokens that an output reads
   bool bias = false, silu = false;  ///< graph::ShortConvolution
 };
 
@@ -109,9 +109,9 @@ class Layers {
   /// - the output.
   Tensor experts(const std::string& name, const Tensor& x, const Tensor& probabilities, ExpertForm form);
   /// Linear attention or a state space over the tokens of its operands, which have rows in common and
-  /// Scan::read_width() numbers in each; `scan.rows` is set. Work and kept tensors: graph/scan_work.hpp, and its
+  /// LinearScan::read_width() numbers in each; `scan.rows` is set. Work and kept tensors: graph/scan_work.hpp, and its
   /// output.
-  Tensor scan(const std::string& name, const std::vector<Tensor>& operands, graph::Scan scan);
+  Tensor scan(const std::string& name, const std::vector<Tensor>& operands, graph::LinearScan scan);
   /// Convolves each channel along the tokens. Only its output is kept: with silu, its kernel computes the
   /// convolution again in the backward pass (causal_conv1d).
   Tensor short_convolution(const std::string& name, const Tensor& x, ConvolutionForm form = {});

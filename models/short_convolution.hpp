@@ -15,6 +15,7 @@ struct GatedConvolution {
 
 /// Returns as many numbers per token as `x` has. Operators are <name>.in_proj, .b, .c and .x (views), .gate, .conv,
 /// .gate_out and .out_proj.
-Tensor gated_convolution(Layers& net, const std::string& name, const Tensor& x, const GatedConvolution& mixer);
+Tensor gated_convolution(Layers& net, const std::string& name, const Tensor& x,
+                         const GatedConvolution& mixer);
 
 }  // namespace penstock::models

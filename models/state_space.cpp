@@ -8,8 +8,8 @@ Tensor state_space(Layers& net, const std::string& name, const Tensor& x, const 
                gate = net.view(name + ".z", joined, {rows, inner}),
                keyed = net.view(name + ".xbc", joined, {rows, mixed}),
                steps = net.view(name + ".dt", joined, {rows, m.heads}),
-               convolved = net.short_convolution(
-                   name + ".conv", keyed, {.kernel = m.kernel, .bias = m.conv_bias, .silu = true});
+               convolved = net.short_convolution(name + ".conv", keyed,
+                                                 {.kernel = m.kernel, .bias = m.conv_bias, .silu = true});
   std::vector<Tensor> operands{convolved, steps};
   if (!m.norm) operands.push_back(gate);
   Tensor out = net.scan(name + ".scan", operands,

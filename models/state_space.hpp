@@ -14,7 +14,8 @@ struct StateSpace {
   std::int64_t chunk = 256;                       ///< tokens; mamba_ssm's default
   bool in_bias = false, out_bias = false;         ///< of the projections
   bool conv_bias = true;
-  bool norm = true;  ///< a gated norm behind the scan; else the scan's kernel multiplies by the gate (Falcon-H1)
+  bool norm =
+      true;  ///< a gated norm behind the scan; else the scan's kernel multiplies by the gate (Falcon-H1)
 };
 
 /// Returns as many numbers per token as `x` has. Operators are <name>.in_proj, .z, .xbc and .dt (views of it),

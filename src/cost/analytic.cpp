@@ -201,7 +201,7 @@ OpTime AnalyticCosts::scan_time(const graph::OpGraph& graph, core::OpId id, cons
     const double bytes = (kernel.numbers * element + kernel.whole * kWhole) * n;
     return launch(constants_, device) + std::max(computing, streamed(constants_, device, bytes));
   };
-  const ScanKernels kernels = scan_kernels(as<graph::Scan>(op));
+  const ScanKernels kernels = scan_kernels(as<graph::LinearScan>(op));
   OpTime out;
   for (const ScanKernel& kernel : kernels.forward) out.forward += time(kernel);
   if (op.input_gradient_flops.value() <= 0 && !graph::weighs(op)) return out;
@@ -231,7 +231,7 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
     return op_time(graph, id, device, samples_of(samples, part.part));
   if (op.kind == OpKind::experts && as<graph::Experts>(op).chosen > 0)
     return experts_time(graph, id, device, static_cast<double>(samples), part);
-  if (op.kind == OpKind::scan && as<graph::Scan>(op).chunk > 0)
+  if (op.kind == OpKind::scan && as<graph::LinearScan>(op).chunk > 0)
     return scan_time(graph, id, device, static_cast<double>(samples), part);
   if (graph::is_loss(op)) return loss_time(graph, id, device, static_cast<double>(samples) * part.part);
   const double n = static_cast<double>(samples), element = graph.element_bytes();

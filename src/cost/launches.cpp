@@ -49,7 +49,7 @@ Launches expert_launches(const graph::Experts& e) {
 }
 
 /// One pass makes all gradients.
-Launches scan_launches(const graph::Scan& s) {
+Launches scan_launches(const graph::LinearScan& s) {
   const ScanKernels kernels = scan_kernels(s);
   return {static_cast<int>(kernels.forward.size()), static_cast<int>(kernels.backward.size()), 0};
 }
@@ -69,7 +69,7 @@ Launches kernels(const graph::Operator& op) {
     case OpKind::experts:
       return expert_launches(as<graph::Experts>(op));
     case OpKind::scan:
-      return scan_launches(as<graph::Scan>(op));
+      return scan_launches(as<graph::LinearScan>(op));
     case OpKind::short_convolution:
       return {1, 1, 0};
     case OpKind::linear:

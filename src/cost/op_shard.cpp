@@ -26,7 +26,7 @@ struct Divide {
       if (*extent > 0) (*this)(*extent);
   }
   void operator()(graph::Experts& a) { (*this)(tokens ? a.rows : a.inner); }
-  void operator()(graph::Scan& a) {
+  void operator()(graph::LinearScan& a) {
     (*this)(a.heads);
     if (a.groups > 0) (*this)(a.groups);
   }

@@ -3,17 +3,22 @@
 namespace penstock::cost {
 namespace {
 
+using graph::LinearScan;
 using graph::Matmul;
-using graph::Scan;
 using graph::ScanForm;
 
 /// Sizes of tensors, for one sample.
 struct ScanSizes {
-  explicit ScanSizes(const Scan& s)
-      : chunk(s.chunk), key(s.key), value(s.value), heads(s.heads * s.chunks()),
-        groups(s.key_groups() * s.chunks()), each(static_cast<double>(s.rows * s.heads)),
+  explicit ScanSizes(const LinearScan& s)
+      : chunk(s.chunk),
+        key(s.key),
+        value(s.value),
+        heads(s.heads * s.chunks()),
+        groups(s.key_groups() * s.chunks()),
+        each(static_cast<double>(s.rows * s.heads)),
         keys(static_cast<double>(s.rows * s.key_groups() * s.key)),
-        head_keys(each * static_cast<double>(key)), values(each * static_cast<double>(value)),
+        head_keys(each * static_cast<double>(key)),
+        values(each * static_cast<double>(value)),
         pairs(each * static_cast<double>(chunk)),
         states(static_cast<double>(heads) * static_cast<double>(key * value)),
         group_pairs(static_cast<double>(groups) * static_cast<double>(chunk * chunk)),
@@ -28,12 +33,12 @@ struct ScanSizes {
   }
 
   std::int64_t chunk, key, value;
-  std::int64_t heads, groups;     ///< of all chunks
-  double each;                    ///< a number per token and head
-  double keys;                    ///< queries or keys, as they are read
-  double head_keys, values;       ///< a key, or a value, per token and head
-  double pairs, states;           ///< scores of chunks, and states, per head
-  double group_pairs;             ///< scores of chunks, per group
+  std::int64_t heads, groups;  ///< of all chunks
+  double each;                 ///< a number per token and head
+  double keys;                 ///< queries or keys, as they are read
+  double head_keys, values;    ///< a key, or a value, per token and head
+  double pairs, states;        ///< scores of chunks, and states, per head
+  double group_pairs;          ///< scores of chunks, per group
   double decays, gate;
 };
 
@@ -58,9 +63,10 @@ ScanKernel only_streamed(double numbers, double whole = 0) {
 }
 
 std::vector<ScanKernel> delta_forward(const ScanSizes& z) {
-  return {only_streamed(2 * z.keys), only_streamed(2 * z.keys),  // normalised queries, keys
-          only_streamed(z.decays, z.decays),                // decays, summed within chunks
-          only_streamed(z.each, z.each),                    // steps
+  return {only_streamed(2 * z.keys),
+          only_streamed(2 * z.keys),          // normalised queries, keys
+          only_streamed(z.decays, z.decays),  // decays, summed within chunks
+          only_streamed(z.each, z.each),      // steps
           {{z.product(z.chunk, z.key, z.chunk)}, 0, z.keys + z.pairs, z.decays + z.each},
           update_factors(z),
           corrected_states(z),
@@ -100,11 +106,12 @@ std::vector<ScanKernel> delta_backward(const ScanSizes& z) {
            2 * z.keys + 3 * z.values + 2 * z.states + 3 * z.head_keys,
            2 * z.decays},
           factor_gradients(z),
-          only_streamed(3 * z.head_keys),                       // both gradients of keys
-          only_streamed(2 * z.keys + 2 * z.head_keys),          // heads of a group, of queries and keys
-          only_streamed(z.decays, 2 * z.decays),                // decays
-          only_streamed(2 * z.each, z.each),                    // steps
-          only_streamed(3 * z.keys), only_streamed(3 * z.keys)};     // before queries and keys were normalised
+          only_streamed(3 * z.head_keys),               // both gradients of keys
+          only_streamed(2 * z.keys + 2 * z.head_keys),  // heads of a group, of queries and keys
+          only_streamed(z.decays, 2 * z.decays),        // decays
+          only_streamed(2 * z.each, z.each),            // steps
+          only_streamed(3 * z.keys),
+          only_streamed(3 * z.keys)};  // before queries and keys were normalised
 }
 
 std::vector<ScanKernel> space_forward(const ScanSizes& z) {
@@ -130,14 +137,14 @@ std::vector<ScanKernel> space_backward(const ScanSizes& z) {
       {{z.product(z.chunk, z.key, z.value), z.product(z.chunk, z.chunk, z.value)},
        0,
        z.keys + 3 * z.values + z.states,
-       z.group_pairs + 3 * z.each},                                     // of values
-      {{to_key}, 0, z.values + z.states, 2 * z.keys + 2 * z.each},      // of keys
-      {{to_key}, 0, z.values + z.states, 2 * z.keys + 2 * z.each},      // of queries
-      {{pairs}, 0, 2 * z.values, 2 * z.each + z.group_pairs},           // of scores
-      {{by_scores}, 0, 2 * z.keys, z.group_pairs},  // of queries by scores
-      {{by_scores}, 0, 2 * z.keys, z.group_pairs},  // of keys by scores
-      {{pairs}, 0, 2 * z.values, z.group_pairs + 3 * z.each},           // of decays: the scores' once more
-      only_streamed(z.each, 4 * z.each)};                                    // of steps
+       z.group_pairs + 3 * z.each},                                 // of values
+      {{to_key}, 0, z.values + z.states, 2 * z.keys + 2 * z.each},  // of keys
+      {{to_key}, 0, z.values + z.states, 2 * z.keys + 2 * z.each},  // of queries
+      {{pairs}, 0, 2 * z.values, 2 * z.each + z.group_pairs},       // of scores
+      {{by_scores}, 0, 2 * z.keys, z.group_pairs},                  // of queries by scores
+      {{by_scores}, 0, 2 * z.keys, z.group_pairs},                  // of keys by scores
+      {{pairs}, 0, 2 * z.values, z.group_pairs + 3 * z.each},       // of decays: the scores' once more
+      only_streamed(z.each, 4 * z.each)};                           // of steps
   out.insert(out.end(), gradients.begin(), gradients.end());
   return out;
 }
@@ -158,7 +165,7 @@ std::vector<ScanKernel> selective_backward(const ScanSizes& z) {
 
 }  // namespace
 
-ScanKernels scan_kernels(const Scan& scan) {
+ScanKernels scan_kernels(const LinearScan& scan) {
   const ScanSizes z(scan);
   switch (scan.form) {
     case ScanForm::delta:
@@ -172,7 +179,7 @@ ScanKernels scan_kernels(const Scan& scan) {
   return {selective_forward(z), selective_backward(z)};
 }
 
-ScanScratch scan_scratch(const Scan& scan) {
+ScanScratch scan_scratch(const LinearScan& scan) {
   const ScanSizes z(scan);
   if (scan.form == ScanForm::selective) return {0, 2 * z.keys};
   if (scan.form == ScanForm::state_space) return {2 * z.states, 2 * z.states + 2 * z.group_pairs};

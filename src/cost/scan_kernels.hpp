@@ -27,7 +27,7 @@ struct ScanKernels {
 ///   its decays, a number in fp32 for each of a key, are read where the state or scores are.
 /// - state_space: mamba_ssm 2.2, ops/triton/ssd_combined.py.
 /// - selective: mamba_ssm's selective_scan, one kernel each way; the backward one repeats the forward one.
-ScanKernels scan_kernels(const graph::Scan& scan);
+ScanKernels scan_kernels(const graph::LinearScan& scan);
 
 /// Numbers that the backward pass holds beside its inputs and their gradients, for one sample: of the model's
 /// size, and in fp32. Delta rules: both factors of the state's update, corrected values, states, and gradients
@@ -35,6 +35,6 @@ ScanKernels scan_kernels(const graph::Scan& scan);
 struct ScanScratch {
   double numbers = 0, whole = 0;
 };
-ScanScratch scan_scratch(const graph::Scan& scan);
+ScanScratch scan_scratch(const graph::LinearScan& scan);
 
 }  // namespace penstock::cost

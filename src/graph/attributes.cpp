@@ -13,9 +13,9 @@ namespace penstock::graph {
 namespace {
 
 constexpr std::array<std::string_view, 17> kKindNames = {
-    "input",      "linear",      "attention", "embedding", "convolution", "matmul",  "norm",
-    "activation", "elementwise", "pool",      "softmax",   "concat",      "reshape", "profiled",
-    "experts",    "scan",        "short_convolution"};
+    "input",   "linear",     "attention",   "embedding", "convolution",      "matmul",
+    "norm",    "activation", "elementwise", "pool",      "softmax",          "concat",
+    "reshape", "profiled",   "experts",     "scan",      "short_convolution"};
 constexpr std::int64_t kMostParts = 4096;
 
 /// Names of the values of an enumeration above zero.
@@ -174,7 +174,7 @@ void visit_extents(Visitor& visit, A& a) {
   visit("in_turn", a.in_turn);
 }
 
-template <class Visitor, Is<Scan> A>
+template <class Visitor, Is<LinearScan> A>
 void visit_extents(Visitor& visit, A& a) {
   visit("rows", a.rows);
   visit("heads", a.heads);
@@ -229,7 +229,7 @@ Attributes empty_of(OpKind kind) {
     case OpKind::experts:
       return Experts{};
     case OpKind::scan:
-      return Scan{};
+      return LinearScan{};
     case OpKind::short_convolution:
       return ShortConvolution{};
     case OpKind::profiled:
@@ -365,29 +365,30 @@ void check_experts(const Attributes& attributes) {
 
 /// Groups have equally many heads; chunks are needed where work is stated.
 void check_scan(const Attributes& attributes) {
-  const auto* s = std::get_if<Scan>(&attributes);
+  const auto* s = std::get_if<LinearScan>(&attributes);
   if (s == nullptr) return;
   if (s->groups > 0 && s->heads % s->groups != 0)
     throw ExtentFault("groups", fmt::format("expected a divisor of the {} heads", s->heads));
   if (s->form == ScanForm::selective && s->value > 1)
     throw ExtentFault("value", fmt::format("a head of `selective` is one channel, not {}", s->value));
   if (s->rows > 0 && s->heads > 0 && s->chunk < 1)
-    throw ExtentFault("chunk", "expected tokens of a chunk: 64 of fla's delta rules, 256 of mamba_ssm's "
-                               "state spaces, 2048 of `selective`");
+    throw ExtentFault("chunk",
+                      "expected tokens of a chunk: 64 of fla's delta rules, 256 of mamba_ssm's "
+                      "state spaces, 2048 of `selective`");
   if (s->gated && (s->form == ScanForm::delta || s->form == ScanForm::channel_delta))
     throw ExtentFault("gated", "a delta rule has no gate of its own; a norm with the switch `gated` has one");
 }
 
 }  // namespace
 
-std::int64_t Scan::read_width() const {
+std::int64_t LinearScan::read_width() const {
   std::int64_t beside = heads;  // decays, or the steps that they are made of
   if (form == ScanForm::delta) beside = 2 * heads;
   if (form == ScanForm::channel_delta) beside = heads * key + heads;
   return 2 * key_groups() * key + features() + beside + (gated ? features() : 0);
 }
 
-std::int64_t Scan::parameters() const {
+std::int64_t LinearScan::parameters() const {
   switch (form) {
     case ScanForm::state_space:
       return 3 * heads;

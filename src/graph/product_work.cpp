@@ -79,7 +79,8 @@ std::optional<ProductWork> work_of(const Operator& op) {
     return exact(product({m.batch, m.rows, m.inner, m.columns}), product({m.batch, m.rows, m.columns}));
   }
   if (op.kind == OpKind::scan)
-    return exact(scan_flops(as<Scan>(op)).value() / 2, product({as<Scan>(op).rows, as<Scan>(op).features()}));
+    return exact(scan_flops(as<LinearScan>(op)).value() / 2,
+                 product({as<LinearScan>(op).rows, as<LinearScan>(op).features()}));
   if (op.kind == OpKind::short_convolution) {
     const auto& c = as<ShortConvolution>(op);
     return exact(product({c.rows, c.channels, c.kernel}), product({c.rows, c.channels}));
@@ -106,7 +107,7 @@ WeightCount weights_of(const Operator& op) {
     return {product({c.window.channels, c.window.kernel[0], c.window.kernel[1], c.out}),
             c.bias ? product({c.out}) : 0};
   }
-  if (op.kind == OpKind::scan) return {static_cast<double>(as<Scan>(op).parameters())};
+  if (op.kind == OpKind::scan) return {static_cast<double>(as<LinearScan>(op).parameters())};
   if (op.kind == OpKind::short_convolution) {
     const auto& c = as<ShortConvolution>(op);
     return {product({c.channels, c.kernel}), c.bias ? product({c.channels}) : 0};
@@ -159,7 +160,7 @@ double outputs_of(const Operator& op) {
     case OpKind::concat:
       return product({as<Concat>(op).elements});
     case OpKind::scan:
-      return product({as<Scan>(op).rows, as<Scan>(op).features()});
+      return product({as<LinearScan>(op).rows, as<LinearScan>(op).features()});
     case OpKind::short_convolution:
       return product({as<ShortConvolution>(op).rows, as<ShortConvolution>(op).channels});
     case OpKind::input:  // indices are wider than other numbers

@@ -22,7 +22,7 @@ std::int64_t queries(const OpGraph& graph, core::OpId id) {
 /// Tokens of the longest scan; 0: there is none.
 std::int64_t scanned(const OpGraph& graph) {
   std::int64_t out = 0;
-  for (const Operator& op : graph.operators()) out = std::max(out, as<Scan>(op).rows);
+  for (const Operator& op : graph.operators()) out = std::max(out, as<LinearScan>(op).rows);
   return out;
 }
 

@@ -116,14 +116,15 @@ class Inference {
     return out;
   }
 
-  /// Bytes that heads of several devices share, where a group has more devices than heads of keys: queries, keys
-  /// and values of attention; queries and keys of a scan.
+  /// Bytes per sample that heads on several devices share, where a group has more devices than heads of keys.
+  /// Attention shares queries, keys and values; a scan queries and keys.
   core::Bytes shared_bytes(const graph::Operator& op) const {
     if (const auto* a = std::get_if<graph::Attention>(&op.attributes)) {
       const ContextTensors projected = context_tensors(op, graph_.element_bytes());
-      return a->key_heads() < stage_.tensor_parallel ? projected.queries + projected.keys_values : core::Bytes(0);
+      return a->key_heads() < stage_.tensor_parallel ? projected.queries + projected.keys_values
+                                                     : core::Bytes(0);
     }
-    const auto& scan = as<graph::Scan>(op);
+    const auto& scan = as<graph::LinearScan>(op);
     if (scan.groups == 0 || scan.groups >= stage_.tensor_parallel) return {};
     return core::Bytes(2 * scan.rows * scan.groups * scan.key * graph_.element_bytes());
   }

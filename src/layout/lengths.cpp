@@ -27,7 +27,7 @@ struct TokensOf {
     return a.rows > 1 ? a.rows : 0;
   }  // 1: the operation joins tokens
   std::int64_t operator()(const graph::Experts& a) const { return a.rows; }
-  std::int64_t operator()(const graph::Scan& a) const { return a.rows; }
+  std::int64_t operator()(const graph::LinearScan& a) const { return a.rows; }
   std::int64_t operator()(const graph::ShortConvolution& a) const { return a.rows; }
 };
 
@@ -76,7 +76,7 @@ class Shrink {
   void operator()(graph::Elementwise& a) const { cut(a.elements, tokens_); }
   void operator()(graph::Softmax& a) const { cut(a.rows, tokens_); }
   void operator()(graph::Experts& a) const { cut(a.rows, tokens_); }
-  void operator()(graph::Scan& a) const { cut(a.rows, tokens_); }
+  void operator()(graph::LinearScan& a) const { cut(a.rows, tokens_); }
   void operator()(graph::ShortConvolution& a) const { cut(a.rows, tokens_); }
   void operator()(graph::Concat& a) const {
     cut(a.elements, tokens_);
@@ -169,7 +169,7 @@ std::int64_t sequence(const graph::OpGraph& graph) {
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const OpId id(v);
     longest = std::max(longest, as<graph::Attention>(graph.op(id)).queries);
-    longest = std::max(longest, as<graph::Scan>(graph.op(id)).rows);
+    longest = std::max(longest, as<graph::LinearScan>(graph.op(id)).rows);
     if (graph.op(id).kind != OpKind::softmax) continue;
     for (const OpId read : graph.operands(id))
       longest = std::max(longest, as<graph::Matmul>(graph.op(read)).rows);

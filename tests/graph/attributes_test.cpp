@@ -78,20 +78,25 @@ TEST_CASE("what is read, written and read again is the same, with the same diges
 }
 
 TEST_CASE("a scan's extents fit each other") {
-  const auto read = [](const Shape& shape) { return std::get<graph::Scan>(attributes_of(OpKind::scan, shape)); };
-  const Shape delta = {{"rows", 8}, {"heads", 4}, {"groups", 2}, {"key", 3}, {"value", 5}, {"chunk", 64}, {"delta", 1}};
+  const auto read = [](const Shape& shape) {
+    return std::get<graph::LinearScan>(attributes_of(OpKind::scan, shape));
+  };
+  const Shape delta = {{"rows", 8},  {"heads", 4},  {"groups", 2}, {"key", 3},
+                       {"value", 5}, {"chunk", 64}, {"delta", 1}};
   CHECK(shape_of(read(delta)) == delta);
   CHECK(read(delta).form == graph::ScanForm::delta);
   CHECK(read(delta).key_groups() == 2);
   CHECK(read(delta).chunks() == 1);
   CHECK(read(delta).read_width() == 2 * 2 * 3 + 4 * 5 + 2 * 4);
   CHECK(read(delta).parameters() == 2 * 4);
-  const Shape selective = {{"heads", 4}, {"groups", 1}, {"key", 3}, {"value", 1}, {"selective", 1}, {"gated", 1}};
+  const Shape selective = {{"heads", 4}, {"groups", 1},    {"key", 3},
+                           {"value", 1}, {"selective", 1}, {"gated", 1}};
   CHECK(read(selective).read_width() == 2 * 3 + 4 + 4 + 4);
   CHECK(read(selective).parameters() == 4 * 3 + 4);
-  for (const Shape& wrong : {Shape{{"heads", 4}, {"groups", 3}}, Shape{{"heads", 4}, {"value", 2}, {"selective", 1}},
-                             Shape{{"rows", 8}, {"heads", 4}}, Shape{{"delta", 1}, {"gated", 1}},
-                             Shape{{"delta", 1}, {"selective", 1}}})
+  for (const Shape& wrong :
+       {Shape{{"heads", 4}, {"groups", 3}}, Shape{{"heads", 4}, {"value", 2}, {"selective", 1}},
+        Shape{{"rows", 8}, {"heads", 4}}, Shape{{"delta", 1}, {"gated", 1}},
+        Shape{{"delta", 1}, {"selective", 1}}})
     CHECK_THROWS_AS(read(wrong), graph::ExtentFault);
 }
 

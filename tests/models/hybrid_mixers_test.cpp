@@ -60,7 +60,8 @@ ReleasedModel released(const std::string& type) {
 }
 
 template <class Mixer>
-graph::OpGraph mixer_graph(std::int64_t width, Tensor (*add)(Layers&, const std::string&, const Tensor&, const Mixer&),
+graph::OpGraph mixer_graph(std::int64_t width,
+                           Tensor (*add)(Layers&, const std::string&, const Tensor&, const Mixer&),
                            const Mixer& mixer, std::int64_t tokens = kTokens) {
   Layers net("mixer", 2);
   add(net, "mixer", net.input("x", {tokens, width}), mixer);
@@ -115,7 +116,7 @@ TEST_CASE("layers of Qwen3-Next: 36 gated delta nets") {
   const std::int64_t h = m.width(), query = m.at("num_attention_heads") * m.at("head_dim"),
                      key = m.at("num_key_value_heads") * m.at("head_dim"), count = m.linear_layers(),
                      attention = h * (3 * query + 2 * key),  // queries with a gate each
-                     experts = m.at("num_experts"), inner = m.at("moe_intermediate_size"),
+      experts = m.at("num_experts"), inner = m.at("moe_intermediate_size"),
                      shared = gated_feed_forward(h, m.at("shared_expert_intermediate_size")) + h,
                      mixture = h * experts + experts * gated_feed_forward(h, inner) + shared;
   CHECK(count == 36);
@@ -123,9 +124,9 @@ TEST_CASE("layers of Qwen3-Next: 36 gated delta nets") {
             m.layers() * (mixture + 2 * h) + m.ends() ==
         m.parameters);
   const double cores = 4.0 * static_cast<double>(kTokens * kTokens * query);
-  CHECK(static_cast<double>(count) * (forward_flops(mixer, graph::OpKind::linear) +
-                                      forward_flops(mixer, graph::OpKind::scan) +
-                                      padded_convolutions(mixer, m.at("linear_conv_kernel_dim"))) +
+  CHECK(static_cast<double>(count) *
+                (forward_flops(mixer, graph::OpKind::linear) + forward_flops(mixer, graph::OpKind::scan) +
+                 padded_convolutions(mixer, m.at("linear_conv_kernel_dim"))) +
             static_cast<double>(m.layers() - count) * (dense_flops(attention) + cores) +
             dense_flops(m.layers() * (h * experts + shared) + m.at("vocab_size") * h) ==
         m.flops);
@@ -141,9 +142,9 @@ TEST_CASE("layers of OLMo Hybrid: 24 gated delta nets, whose products are torch'
             m.layers() * (dense + 2 * h) + m.ends() ==
         m.parameters);
   const double cores = 4.0 * static_cast<double>(kTokens * kTokens * h);
-  CHECK(static_cast<double>(count) * (forward_flops(mixer, graph::OpKind::linear) +
-                                      forward_flops(mixer, graph::OpKind::scan) +
-                                      padded_convolutions(mixer, m.at("linear_conv_kernel_dim"))) +
+  CHECK(static_cast<double>(count) *
+                (forward_flops(mixer, graph::OpKind::linear) + forward_flops(mixer, graph::OpKind::scan) +
+                 padded_convolutions(mixer, m.at("linear_conv_kernel_dim"))) +
             static_cast<double>(m.layers() - count) * (dense_flops(attention) + cores) +
             dense_flops(m.layers() * dense + m.at("vocab_size") * h) ==
         m.flops);
@@ -167,7 +168,8 @@ TEST_CASE("layers of Kimi Linear: 21 delta nets with a decay per channel, throug
   const std::int64_t attention = h * queries * (key + rotary) + h * (latent + rotary) + latent +
                                  latent * queries * (key + value) + queries * value * h,
                      experts = m.at("num_experts"), inner = m.at("moe_intermediate_size"),
-                     mixture = h * experts + (experts + m.at("num_shared_experts")) * gated_feed_forward(h, inner),
+                     mixture =
+                         h * experts + (experts + m.at("num_shared_experts")) * gated_feed_forward(h, inner),
                      dense = gated_feed_forward(h, m.at("intermediate_size"));
   CHECK(count == 21);
   CHECK(count * mixer.parameters() + (m.layers() - count) * attention + (m.layers() - 1) * mixture + dense +
@@ -181,9 +183,10 @@ TEST_CASE("layers of Bamba and of Granite's hybrid: Mamba-2, whose products are 
   const auto mixer = mixer_graph(m.width(), models::state_space, state_space_of(m));
   const std::int64_t h = m.width(), dense = gated_feed_forward(h, m.at("intermediate_size"));
   CHECK(m.layers() * (mixer.parameters() + dense + 2 * h) + m.ends() == m.parameters);
-  // torch pads the tokens to one chunk, repeats the one group's keys and queries for each of its heads, and hands
-  // two states to two chunks by a product.
-  const std::int64_t chunk = m.at("mamba_chunk_size"), heads = m.at("mamba_n_heads"), state = m.at("mamba_d_state");
+  // torch pads the tokens to one chunk. It repeats the one group's keys and queries for each of its heads. Two
+  // states reach two chunks by a product.
+  const std::int64_t chunk = m.at("mamba_chunk_size"), heads = m.at("mamba_n_heads"),
+                     state = m.at("mamba_d_state");
   REQUIRE(chunk == 2 * kTokens);
   const double repeated = 2.0 * static_cast<double>((heads - 1) * chunk * chunk * state),
                handed = 2.0 * static_cast<double>(2 * 2 * heads * m.at("mamba_d_head") * state);
@@ -193,7 +196,8 @@ TEST_CASE("layers of Bamba and of Granite's hybrid: Mamba-2, whose products are 
             dense_flops(m.at("vocab_size") * h) ==
         m.flops);
   const std::int64_t experts = granite.at("num_local_experts"),
-                     mixture = h * experts + experts * gated_feed_forward(h, granite.at("intermediate_size")) +
+                     mixture = h * experts +
+                               experts * gated_feed_forward(h, granite.at("intermediate_size")) +
                                gated_feed_forward(h, granite.at("shared_intermediate_size"));
   const auto its = mixer_graph(granite.width(), models::state_space, state_space_of(granite));
   CHECK(granite.layers() * (its.parameters() + mixture + 2 * h) + granite.ends() == granite.parameters);
@@ -210,7 +214,7 @@ TEST_CASE("layers of Falcon-H1: Mamba-2 without norm, beside attention") {
                      dense = gated_feed_forward(h, m.at("intermediate_size"));
   CHECK(m.layers() * (mixer.parameters() + attention + dense + 2 * h) + m.ends() == m.parameters);
   for (const graph::Operator& op : mixer.operators())
-    if (op.kind == graph::OpKind::scan) CHECK(graph::as<graph::Scan>(op).gated);
+    if (op.kind == graph::OpKind::scan) CHECK(graph::as<graph::LinearScan>(op).gated);
 }
 
 TEST_CASE("layers of Mamba and of Jamba: selective scans") {
@@ -218,7 +222,8 @@ TEST_CASE("layers of Mamba and of Jamba: selective scans") {
   if (m.parameters == 0) return;
   const std::int64_t channels = m.at("intermediate_size"), state = m.at("state_size");
   const auto mixer = mixer_graph<models::SelectiveScan>(
-      m.width(), models::selective_scan, {.channels = channels, .state = state, .step_rank = m.at("time_step_rank")});
+      m.width(), models::selective_scan,
+      {.channels = channels, .state = state, .step_rank = m.at("time_step_rank")});
   CHECK(m.layers() * (mixer.parameters() + m.width()) + m.at("vocab_size") * m.width() + m.width() ==
         m.parameters);
   // torch counts only the product of states and queries.
@@ -233,12 +238,11 @@ TEST_CASE("layers of Mamba and of Jamba: selective scans") {
                      mixtures = layers / jamba.at("expert_layer_period"),
                      head = h / jamba.at("num_attention_heads"),
                      attention = 2 * h * h + 2 * h * jamba.at("num_key_value_heads") * head;
-  const auto normed = mixer_graph<models::SelectiveScan>(
-      h, models::selective_scan,
-      {.channels = jamba.at("mamba_expand") * h,
-       .state = jamba.at("mamba_d_state"),
-       .step_rank = jamba.at("mamba_dt_rank"),
-       .norms = true});
+  const auto normed = mixer_graph<models::SelectiveScan>(h, models::selective_scan,
+                                                         {.channels = jamba.at("mamba_expand") * h,
+                                                          .state = jamba.at("mamba_d_state"),
+                                                          .step_rank = jamba.at("mamba_dt_rank"),
+                                                          .norms = true});
   CHECK((layers - attentions) * normed.parameters() + attentions * attention +
             mixtures * (h * experts + experts * dense) + (layers - mixtures) * dense + layers * 2 * h +
             jamba.ends() ==
@@ -261,12 +265,17 @@ TEST_CASE("a mixer's operators, its tokens, and its model file") {
       8, models::state_space, {.heads = 4, .head_width = 4, .groups = 2, .state = 3, .chunk = 16}, 32);
   std::vector<std::string> names;
   for (const graph::Operator& op : mixer.operators()) names.push_back(op.name);
-  CHECK(names == std::vector<std::string>{"x", "mixer.in_proj", "mixer.z", "mixer.xbc", "mixer.dt", "mixer.conv",
-                                          "mixer.scan", "mixer.norm", "mixer.out_proj"});
+  CHECK(names == std::vector<std::string>{"x", "mixer.in_proj", "mixer.z", "mixer.xbc", "mixer.dt",
+                                          "mixer.conv", "mixer.scan", "mixer.norm", "mixer.out_proj"});
   CHECK(graph::tokens(mixer) == 32);
-  const auto delta = mixer_graph<models::DeltaNet>(
-      8, models::delta_net,
-      {.key_heads = 2, .value_heads = 4, .key_width = 2, .value_width = 4, .channel_decay = true, .latent = 3}, 32);
+  const auto delta = mixer_graph<models::DeltaNet>(8, models::delta_net,
+                                                   {.key_heads = 2,
+                                                    .value_heads = 4,
+                                                    .key_width = 2,
+                                                    .value_width = 4,
+                                                    .channel_decay = true,
+                                                    .latent = 3},
+                                                   32);
   const auto selective = mixer_graph<models::SelectiveScan>(
       8, models::selective_scan, {.channels = 16, .state = 2, .step_rank = 3, .norms = true}, 32);
   for (const graph::OpGraph* graph : {&mixer, &delta, &selective}) {
@@ -277,6 +286,15 @@ TEST_CASE("a mixer's operators, its tokens, and its model file") {
     for (std::size_t v = 0; v < stated.size(); ++v)
       CHECK(again.op(core::OpId(v)).attributes == stated.op(core::OpId(v)).attributes);
   }
+}
+
+TEST_CASE("attention beside a scan counts its tokens once") {
+  Layers net("m");
+  const Tensor x = net.input("x", {32, 8});
+  const Tensor mixed = models::state_space(
+      net, "mixer", x, {.heads = 4, .head_width = 4, .groups = 1, .state = 2, .chunk = 8});
+  net.add("sum", {mixed, net.attention("attention", x, x, x, 2)});
+  CHECK(graph::tokens(net.build()) == 32);
 }
 
 TEST_CASE("a scan's gradients, and nothing before the first weights") {
@@ -296,7 +314,8 @@ TEST_CASE("a scan's gradients, and nothing before the first weights") {
   CHECK(trained.parameters == 8);
   CHECK(trained.weight_gradient_flops == core::Flops(2 * 128 * 8));
   CHECK(trained.output_bytes == core::Bytes(2 * 128 * 16));
-  CHECK(trained.saved_bytes == trained.output_bytes + graph::scan_bytes(graph::as<graph::Scan>(trained), 2));
+  CHECK(trained.saved_bytes ==
+        trained.output_bytes + graph::scan_bytes(graph::as<graph::LinearScan>(trained), 2));
   CHECK(frozen.input_gradient_flops == core::Flops(0));
   CHECK(frozen.frozen_parameters == 8);
 }

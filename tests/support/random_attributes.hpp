@@ -40,8 +40,8 @@ inline const KindExtents& extents(graph::OpKind kind) {
        {{"elements"}, {}},
        {{}, {}},
        {{"rows", "hidden", "inner", "experts", "chosen"}, {"gated"}},
-      {{"rows", "heads", "groups", "key", "value", "chunk"}, {}, {"delta", "channel_delta", "selective"}},
-      {{"rows", "channels", "kernel"}, {"bias", "silu"}}}};
+       {{"rows", "heads", "groups", "key", "value", "chunk"}, {}, {"delta", "channel_delta", "selective"}},
+       {{"rows", "channels", "kernel"}, {"bias", "silu"}}}};
   return kExtents[static_cast<std::size_t>(kind)];
 }
 
@@ -70,7 +70,8 @@ inline graph::Shape random_shape(core::Random& random, graph::OpKind kind) {
     out.emplace_back("chunk", random.between(1, 99));
     if (const auto groups = said("groups"), heads = said("heads"); groups != out.end() && groups->second > 0)
       groups->second = heads != out.end() && heads->second % groups->second == 0 ? groups->second : 1;
-    if (const auto value = said("value"); value != out.end() && said("selective") != out.end()) value->second = 1;
+    if (const auto value = said("value"); value != out.end() && said("selective") != out.end())
+      value->second = 1;
   }
   if (kind != graph::OpKind::concat) return out;
   const int parts = random.between(0, 4);

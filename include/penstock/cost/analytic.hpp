@@ -71,15 +71,15 @@ class AnalyticCosts final : public CostModel {
   /// activation between their products.
   OpTime expert_moves(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                       double samples, const OpShard& part) const;
-  /// Time of a scan (graph::Scan), kernel by kernel (src/cost/scan_kernels.hpp): the longer of computing and
+  /// Time of a scan (graph::LinearScan), kernel by kernel (src/cost/scan_kernels.hpp): the longer of computing and
   /// streaming. Products of all heads and chunks count as one with as many rows, by `product`; FLOPs outside of
   /// products at the fp32 rate. One pass makes all gradients. A part is that part of every kernel's work, also
   /// where groups of heads are too few to be divided. Differs: states are handed from chunk to chunk one after
   /// the other, which no wait counts.
-  OpTime scan_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device, double samples,
-                   const OpShard& part, const ProductSeconds& product) const;
-  OpTime scan_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device, double samples,
-                   const OpShard& part) const;
+  OpTime scan_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   double samples, const OpShard& part, const ProductSeconds& product) const;
+  OpTime scan_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   double samples, const OpShard& part) const;
   bool equal_of_alike() const override { return true; }
   std::string source() const override { return "analytic"; }
 

@@ -212,9 +212,9 @@ struct Experts {
 ///   state: the selective scan of Mamba (Gu and Dao, 2023), token by token.
 enum class ScanForm : std::uint8_t { state_space, delta, channel_delta, selective };
 
-/// Linear attention and state spaces. Its operands hold, in this order and side by side: values, keys and
-/// queries; what decays and steps are made of; a gate.
-struct Scan {
+/// Linear attention and state spaces. The first operands hold queries, keys and values, the next ones what decays
+/// and steps are made of, the last one a gate.
+struct LinearScan {
   std::int64_t rows = 0;    ///< tokens
   std::int64_t heads = 0;   ///< of values; each has a state
   std::int64_t groups = 0;  ///< heads of queries and keys, which groups of heads share; 0: each has its own
@@ -230,10 +230,10 @@ struct Scan {
   std::int64_t features() const { return heads * value; }
   /// Numbers that it reads for each token.
   std::int64_t read_width() const;
-  /// Its own weights: decays (A_log), and biases of steps (dt_bias) and the skip (D) where the form has them. The
-  /// steps of `selective` come with their bias.
+  /// Counts the scan's own weights: decays (A_log); biases of steps (dt_bias) and the skip (D) where the form has
+  /// them. The steps of `selective` come with their bias.
   std::int64_t parameters() const;
-  friend auto operator<=>(const Scan&, const Scan&) = default;
+  friend auto operator<=>(const LinearScan&, const LinearScan&) = default;
 };
 
 /// A convolution of each channel by itself along the tokens, over the token and the `kernel` - 1 tokens before
@@ -247,9 +247,9 @@ struct ShortConvolution {
 };
 
 /// std::monostate of an operator without attributes, as those have that only a profile describes.
-using Attributes = std::variant<std::monostate, Elements, Linear, Attention, Embedding, Convolution, Matmul,
-                                Norm, Activation, Elementwise, Pool, Softmax, Concat, Experts, Scan,
-                                ShortConvolution>;
+using Attributes =
+    std::variant<std::monostate, Elements, Linear, Attention, Embedding, Convolution, Matmul, Norm,
+                 Activation, Elementwise, Pool, Softmax, Concat, Experts, LinearScan, ShortConvolution>;
 
 /// True if an operator of that kind may have these attributes.
 bool suits(OpKind kind, const Attributes& attributes);

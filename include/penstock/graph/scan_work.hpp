@@ -16,7 +16,7 @@ namespace penstock::graph {
 ///   (2), output (1), and the skip (github.com/state-spaces/mamba, issue 110).
 /// Not counted: the inverse of a chunk's triangle (c c c / 6 multiply-adds, below 1 % at 64 tokens), decays,
 /// norms and, of chunked forms, the skip. The half of a chunk's scores that is masked counts.
-core::Flops scan_flops(const Scan& scan);
+core::Flops scan_flops(const LinearScan& scan);
 
 /// Bytes that a sample keeps for the backward pass beside inputs and output; states are computed again.
 /// - delta: queries and keys as normalised with their roots, the inverse of the triangle (T H c), sums of decays
@@ -25,6 +25,6 @@ core::Flops scan_flops(const Scan& scan);
 /// - state space: sums of decays, T H (MambaChunkScanCombinedFn in mamba_ssm/ops/triton/ssd_combined.py).
 /// - selective: two states per chunk (SelectiveScanFn in mamba_ssm/ops/selective_scan_interface.py).
 /// With a gate the result before the gate. Roots, sums, steps and states of `selective` are fp32.
-core::Bytes scan_bytes(const Scan& scan, int element_bytes);
+core::Bytes scan_bytes(const LinearScan& scan, int element_bytes);
 
 }  // namespace penstock::graph
