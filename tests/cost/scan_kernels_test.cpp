@@ -32,8 +32,11 @@ double product_flops(const std::vector<cost::ScanKernel>& kernels) {
 }
 
 LinearScan drawn_scan(core::Random& random, ScanForm form) {
-  LinearScan out{.rows = random.between(1, 200), .key = random.between(1, 32), .value = random.between(1, 32),
-           .chunk = random.between(1, 64), .form = form};
+  LinearScan out{.rows = random.between(1, 200),
+                 .key = random.between(1, 32),
+                 .value = random.between(1, 32),
+                 .chunk = random.between(1, 64),
+                 .form = form};
   out.groups = random.between(1, 4);
   out.heads = out.groups * random.between(1, 4);
   return out;
@@ -41,7 +44,8 @@ LinearScan drawn_scan(core::Random& random, ScanForm form) {
 
 /// Products that backward kernels repeat, for one head and chunk.
 double repeated(const LinearScan& s) {
-  const double c = static_cast<double>(s.chunk), k = static_cast<double>(s.key), v = static_cast<double>(s.value);
+  const double c = static_cast<double>(s.chunk), k = static_cast<double>(s.key),
+               v = static_cast<double>(s.value);
   const double heads = static_cast<double>(s.heads), groups = static_cast<double>(s.key_groups());
   if (s.form == ScanForm::state_space)  // scores, states; scores' gradient for decays
     return groups * c * c * k + heads * (c * k * v + c * c * v);
@@ -77,7 +81,8 @@ OpId found(const graph::OpGraph& graph, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("kernels of chunked scans multiply what the scan counts, backward twice that and what they repeat") {
+TEST_CASE(
+    "kernels of chunked scans multiply what the scan counts, backward twice that and what they repeat") {
   core::Random random(11);
   for (int run = 0; run < 60; ++run)
     for (const ScanForm form : {ScanForm::delta, ScanForm::channel_delta, ScanForm::state_space}) {
@@ -92,8 +97,8 @@ TEST_CASE("kernels of chunked scans multiply what the scan counts, backward twic
 
 TEST_CASE("a selective scan is one kernel each way, without products") {
   // 10 tokens, 6 channels, state 4, chunks of 4: 3 chunks.
-  const LinearScan scan{.rows = 10, .heads = 6, .groups = 1, .key = 4, .value = 1, .chunk = 4,
-                  .form = ScanForm::selective};
+  const LinearScan scan{
+      .rows = 10, .heads = 6, .groups = 1, .key = 4, .value = 1, .chunk = 4, .form = ScanForm::selective};
   const auto [forward, backward] = cost::scan_kernels(scan);
   REQUIRE(forward.size() == 1);
   REQUIRE(backward.size() == 1);
@@ -155,7 +160,7 @@ TEST_CASE("half of the heads are half of the work of a scan") {
     CHECK(std::get<LinearScan>(*part).heads * 2 == as<LinearScan>(g.op(scan)).heads);
     CHECK(std::get<graph::ShortConvolution>(
               *cost::divided(g.op(found(g, "conv")), {plan::Partition::column, 0.25}))
-              .channels *
+                  .channels *
               4 ==
           as<graph::ShortConvolution>(g.op(found(g, "conv"))).channels);
   }
@@ -163,7 +168,8 @@ TEST_CASE("half of the heads are half of the work of a scan") {
 
 TEST_CASE("tables give a scan's products their rate") {
   // Every product at 1 Gflop/s, and memory without cost: a launch per kernel, and all FLOPs at that rate.
-  const std::vector<cost::ProductTime> products{{1, 1, 1, 2e-9}, {4096, 4096, 4096, 2e-9 * 4096 * 4096 * 4096}};
+  const std::vector<cost::ProductTime> products{{1, 1, 1, 2e-9},
+                                                {4096, 4096, 4096, 2e-9 * 4096 * 4096 * 4096}};
   const cost::TableCosts costs("NVIDIA V100", products, {},
                                cost::Streaming{core::Bandwidth(1e30), core::Seconds(1e-6)});
   for (const ScanForm form : {ScanForm::delta, ScanForm::state_space}) {
@@ -171,10 +177,12 @@ TEST_CASE("tables give a scan's products their rate") {
     const OpId id = found(g, "scan");
     const cost::ScanKernels kernels = cost::scan_kernels(as<LinearScan>(g.op(id)));
     const auto time = costs.op_time(g, id, device(), 3);
-    CHECK(time.forward.value() == near(1e-6 * static_cast<double>(kernels.forward.size()) +
-                                       3e-9 * g.op(id).forward_flops.value(), 1e-6));
-    CHECK(time.input_gradient.value() == near(1e-6 * static_cast<double>(kernels.backward.size()) +
-                                              3e-9 * product_flops(kernels.backward), 1e-6));
+    CHECK(time.forward.value() ==
+          near(1e-6 * static_cast<double>(kernels.forward.size()) + 3e-9 * g.op(id).forward_flops.value(),
+               1e-6));
+    CHECK(time.input_gradient.value() ==
+          near(1e-6 * static_cast<double>(kernels.backward.size()) + 3e-9 * product_flops(kernels.backward),
+               1e-6));
   }
 }
 

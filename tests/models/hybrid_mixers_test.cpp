@@ -260,6 +260,21 @@ TEST_CASE("the gated convolution of LFM2 by hand") {
         48 + 16 + 12 + 12 + 4 + 4);
 }
 
+TEST_CASE("mixers of Mamba-2, Nemotron-H and LFM2 have the parameters of transformers' classes") {
+  // Sums over .parameters() of Mamba2Mixer, NemotronHMamba2Mixer and Lfm2ShortConv, built on the device meta.
+  const auto space = [](std::int64_t width, const models::StateSpace& mixer) {
+    return mixer_graph(width, models::state_space, mixer, 8).parameters();
+  };
+  CHECK(space(96,
+              {.heads = 12, .head_width = 16, .groups = 2, .state = 8, .in_bias = true, .out_bias = true}) ==
+        61392);
+  CHECK(space(96, {.heads = 10, .head_width = 16, .groups = 2, .state = 8}) == 51262);
+  CHECK(space(4096, {.heads = 128, .head_width = 64, .groups = 8, .state = 128}) == 109635968);
+  CHECK(
+      mixer_graph<models::GatedConvolution>(96, models::gated_convolution, {.bias = true}, 8).parameters() ==
+      37632);
+}
+
 TEST_CASE("a mixer's operators, its tokens, and its model file") {
   const auto mixer = mixer_graph<models::StateSpace>(
       8, models::state_space, {.heads = 4, .head_width = 4, .groups = 2, .state = 3, .chunk = 16}, 32);
