@@ -50,9 +50,9 @@ Seconds computed(const AnalyticConstants& constants, const cluster::DeviceType& 
 Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType& device,
                   cluster::Precision precision, OpKind kind, const PassWork& pass) {
   if (pass.flops <= 0 && pass.bytes <= 0) return Seconds(0);
+  const Seconds compute = computed(constants, device, precision, pass.flops, pass.outputs);
   return launch(constants, device) * launches(kind) +
-         std::max(computed(constants, device, precision, pass.flops, pass.outputs),
-                  streamed(constants, device, pass.bytes));
+         std::max(compute, streamed(constants, device, pass.bytes));
 }
 
 /// How often the kernels of plain attention read or write its scores (heads x queries x keys). Forward:
