@@ -152,7 +152,8 @@ class Layers {
   /// Joins `parts` into `shape`. In memory, with channels last, it has `rows` rows of `part0`, `part1`, ...
   /// numbers side by side.
   Tensor concat(const std::string& name, const std::vector<Tensor>& parts, std::size_t axis = 0);
-  /// Returns the numbers of `x` with another shape, or their leading part if `shape` is smaller.
+  /// Returns the numbers of `x` with another shape, or their leading part if `shape` is smaller. Mixers of hybrid
+  /// decoders show a part of every row; costs need only its size, and no replay runs these.
   Tensor view(const std::string& name, const Tensor& x, Shape shape);
   Tensor flatten(const std::string& name, const Tensor& x) { return view(name, x, {x.elements()}); }
 
