@@ -24,7 +24,7 @@ std::int64_t value_of(const Shape& shape, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a mask that hides what is far away says how far, and no other does") {
+TEST_CASE("a mask that hides distant tokens has a distance, and no other has") {
   using graph::Shape;
   const auto read = [](const Shape& shape) {
     return std::get<graph::Attention>(graph::attributes_of(graph::OpKind::attention, shape));
@@ -39,7 +39,7 @@ TEST_CASE("a mask that hides what is far away says how far, and no other does") 
     CHECK_THROWS_AS(read(wrong), graph::ExtentFault);
 }
 
-TEST_CASE("attributes say what the extents said, in the order of files, and nothing that is zero") {
+TEST_CASE("attributes equal the extents, in the order of files, without zeros") {
   // The old form, where every extent is found by its name, is the twin.
   core::Random random(19);
   for (int run = 0; run < 3000; ++run) {
@@ -59,7 +59,7 @@ TEST_CASE("attributes say what the extents said, in the order of files, and noth
   }
 }
 
-TEST_CASE("what is read, written and read again is the same, with the same digest") {
+TEST_CASE("a graph that is read, written and read again is equal, with an equal digest") {
   core::Random random(20);
   std::vector<std::uint64_t> digests;
   for (int run = 0; run < 3000; ++run) {

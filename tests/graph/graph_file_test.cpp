@@ -144,7 +144,7 @@ TEST_CASE("a file of JSON is read in one pass, and as YAML reads it") {
   }
 }
 
-TEST_CASE("what is wrong with a file of JSON is what is wrong with it as YAML") {
+TEST_CASE("a wrong file has equal errors as JSON and as YAML") {
   const std::string whole =
       "{\"penstock\": \"model\", \"version\": 1, \"name\": \"m\", \"element_bytes\": 4,\n"
       "\"operators\": [\n{\"name\": \"a\", \"kind\": \"input\"},\n"
@@ -193,7 +193,7 @@ TEST_CASE("what is wrong with a file of JSON is what is wrong with it as YAML") 
   CHECK(refused >= 24);
 }
 
-TEST_CASE("operators may stand in any order; what is nothing may be left out") {
+TEST_CASE("operators may come in any order; zero values may be left out") {
   const auto g = graph::parse_graph(
       "penstock: model\nversion: 1\nname: m\nelement_bytes: 2\noperators:\n"
       "  - {name: y, kind: linear, inputs: [x], parameters: 12, shape: {in: 3, out: 4}}\n"
