@@ -30,7 +30,7 @@ bool counted(const Operator& op) {
 bool multiplies(const Operator& op) {
   using graph::OpKind;
   return op.kind == OpKind::linear || op.kind == OpKind::matmul || op.kind == OpKind::convolution ||
-         op.kind == OpKind::experts;
+         op.kind == OpKind::experts || op.kind == OpKind::scan || op.kind == OpKind::short_convolution;
 }
 
 /// A random graph with awkward names and numbers in every field.
@@ -43,7 +43,8 @@ OpGraph random_model(std::uint64_t seed) {
   for (std::size_t v = 0; v < dag.size(); ++v) {
     Operator op;
     op.name = std::string(kNames[v % kNames.size()]) + (v < kNames.size() ? "" : std::to_string(v));
-    op.kind = static_cast<graph::OpKind>(random.between(0, static_cast<int>(graph::OpKind::experts)));
+    op.kind =
+        static_cast<graph::OpKind>(random.between(0, static_cast<int>(graph::OpKind::short_convolution)));
     if (v > 0 && random.chance(0.7)) op.attributes = test::random_attributes(random, op.kind);
     if (!multiplies(op)) {
       op.forward_flops = core::Flops(random.unit() * 1e20);

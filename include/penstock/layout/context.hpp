@@ -40,7 +40,8 @@ GroupCollectives context_collectives(core::OpId op, const ContextTensors& tensor
                                      plan::ContextExchange exchange);
 
 /// Violations in words, one per operator. The operator has no tokens that the groups of its stage divide, or
-/// is a batch norm, whose statistics need all tokens. Or Ulysses' groups do not divide its heads.
+/// is a batch norm, whose statistics need all tokens. Or it is a scan or a short convolution, whose tokens need
+/// those before them. Or Ulysses' groups do not divide its heads.
 std::vector<std::string> context_violations(const graph::OpGraph& graph, const plan::Plan& plan);
 
 }  // namespace penstock::layout
