@@ -79,9 +79,9 @@ bool no_more(const DividedTimes& a, const DividedTimes& b) {
          a.weight_gradient <= b.weight_gradient;
 }
 
-/// Leaves out divisions that another one beats for every weight of a relaxation: there, costs are linear in the
-/// weights of the ways down and up, so that one who loses at the three corners loses everywhere. The corners are
-/// only work; the way down with the backward work behind it; the whole way.
+/// Leaves out divisions that another one beats for every weight of a relaxation. A division's cost is linear in
+/// the weights of the ways down and up, so a division that loses at three corners loses everywhere. The corners
+/// are only work; the way down with the backward work behind it; the whole way.
 std::vector<WorkDivision> not_beaten(std::vector<WorkDivision> all, double leads) {
   constexpr double kRounding = 1 - 1e-12;
   std::ranges::sort(all, {}, [](const WorkDivision& d) { return d.work.all; });

@@ -13,8 +13,8 @@ namespace penstock::graph {
 /// num_floating_point_operations): half of a causal core counts, even if its kernels compute all of it.
 core::Flops model_flops(const Operator& op);
 
-/// Sum of model_flops() over the graph: the "model FLOPs" of Chowdhery et al., PaLM, 2022, appendix B.
-/// Differs: they are the sum over the graph's operators, not 6 N + 12 L H Q T per token, and in the mask.
+/// Sum of model_flops() over the graph: the "model FLOPs" of Chowdhery et al. (PaLM, 2022, appendix B).
+/// Differs in the mask. Differs also in that it sums over operators, instead of 6 N + 12 L H Q T per token.
 /// Zero for graphs that come from a profile only.
 core::Flops training_flops(const OpGraph& graph);
 

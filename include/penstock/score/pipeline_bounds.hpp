@@ -20,8 +20,8 @@ enum class BoundKind : std::uint8_t {
   /// Longest path through one task, which all micro-batches pass one after the other: path + (M - 1) task.
   chain,
   /// A stage has room for K < M micro-batches. Each stays for a round trip R, the longest path from the start
-  /// of F to the end of B. The bound is head + ceil(M / K) R + ((M - 1) mod K) max(f, b) + tail. Sharper than
-  /// Little's law (Little, Operations Research 1961), head + M R / K + tail. Proof: when the (i + K)-th
+  /// of F to the end of B. The bound is head + ceil(M / K) R + ((M - 1) mod K) max(f, b) + tail. It is sharper
+  /// than head + M R / K + tail by Little's law (Operations Research 1961). Proof: when the (i + K)-th
   /// micro-batch enters, i have left, the last of them at least R after the i-th entered. So entries i and i
   /// + K are at least R apart, and consecutive entries at least f.
   memory,

@@ -15,8 +15,8 @@ namespace penstock::planners {
 
 struct PiperOptions {
   PiperRules rules;
-  /// Include filling and draining: minimise (N + stages - 1), not N, times the time per micro-batch (Huang et
-  /// al., "GPipe", NeurIPS 2019, section 2.3: bubble (L - 1) / (N + L - 1)). An addition of ours.
+  /// Include filling and draining: minimise (N + stages - 1), not N, times the time per micro-batch. An
+  /// addition of ours, after Huang et al. ("GPipe", NeurIPS 2019, section 2.3: bubble (L - 1) / (N + L - 1)).
   bool flush = false;
   bool all_devices = false;  ///< use every device
   double below =

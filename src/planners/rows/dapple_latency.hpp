@@ -8,8 +8,8 @@
 
 namespace penstock::planners {
 
-/// Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large Models", PPoPP 2021: L = T_w +
-/// T_s + T_e over a row of stages and, between them, transfers, which count as stages without all-reduce.
+/// Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large Models", PPoPP 2021.
+/// L = T_w + T_s + T_e over a row of stages. Transfers between them count as stages without all-reduce.
 /// With pivot Q:
 ///     T_w = sum of F_s, s <= Q;   T_s = (M - 1)(F_Q + B_Q);
 ///     T_e = max over s of AR_s + (sum of B_a, s <= a <= Q, or minus that of Q < a <= s).
