@@ -23,6 +23,7 @@ std::string_view name(Optimizer optimizer) {
   return kOptimizers[static_cast<std::size_t>(optimizer)];
 }
 Optimizer optimizer(std::string_view given) {
+  if (given == "adamw") return Optimizer::adam;  // weight decay needs no state, and no kernel of its own
   return static_cast<Optimizer>(core::index_of(given, kOptimizers, "optimizer"));
 }
 

@@ -80,6 +80,11 @@ TEST_CASE("a plan file reads back to the same text") {
   CHECK(plan::parse_plan_head(text, "p.yaml").model.parameters.at("n") == "4");
 }
 
+TEST_CASE("AdamW is Adam with weight decay, which costs nothing") {
+  CHECK(plan::optimizer("adamw") == plan::Optimizer::adam);
+  CHECK_THROWS_WITH(plan::optimizer("adamv"), "unknown optimizer 'adamv'; did you mean 'adam'?");
+}
+
 TEST_CASE("names that YAML takes for nothing are read back as names") {
   const auto g = diamond();
   for (const char* name : {"null", "Null", "NULL", "~", "true", "1e3"}) {
