@@ -39,8 +39,8 @@ struct OperatorNode {
 
 /// The constructor goes down the graph once, making kernels, outputs and parameters, and up once, assigning
 /// gradients.
-struct GraphRun::Parts {
-  Parts(Backend& b, const graph::OpGraph& g, std::int64_t n, Precision precision_, std::uint64_t seed_)
+struct GraphRun::RunParts {
+  RunParts(Backend& b, const graph::OpGraph& g, std::int64_t n, Precision precision_, std::uint64_t seed_)
       : backend(b),
         graph(g),
         samples(n),
@@ -90,7 +90,7 @@ struct GraphRun::Parts {
   std::vector<Buffer*> tables;                   ///< gradients that are added to
 };
 
-void GraphRun::Parts::go_down(OpId id) {
+void GraphRun::RunParts::go_down(OpId id) {
   const Operator& op = graph.op(id);
   node(id).sources = wire_of(id).sources;
   node(id).passes_on = wire_of(id).trains_above;
@@ -104,14 +104,14 @@ void GraphRun::Parts::go_down(OpId id) {
     add_kernel(id);
 }
 
-void GraphRun::Parts::add_input(OpId id) {
+void GraphRun::RunParts::add_input(OpId id) {
   const auto rows = static_cast<double>(wire_of(id).rows);
   const bool pointer = rows > 0;
   Buffer* buffer = make(wire_of(id).made.element, samples * wire_of(id).made.count);
   node(id).output = random(buffer, pointer ? 0 : -1, pointer ? rows : 1);
 }
 
-void GraphRun::Parts::add_view(OpId id) {
+void GraphRun::RunParts::add_view(OpId id) {
   OperatorNode& view = node(id);
   Buffer* whole = node(view.sources[0]).output;
   const std::int64_t leading = wire_of(id).made.count, all = whole->count() / samples;
@@ -127,7 +127,7 @@ void GraphRun::Parts::add_view(OpId id) {
   view.operands.input_gradients = view.operands.inputs;
 }
 
-void GraphRun::Parts::add_kernel(OpId id) {
+void GraphRun::RunParts::add_kernel(OpId id) {
   OperatorNode& n = node(id);
   n.kernel = backend.make_kernel(graph.op(id), samples, precision);
   const KernelSlots& slots = n.kernel->slots();
@@ -139,7 +139,7 @@ void GraphRun::Parts::add_kernel(OpId id) {
   add_parameters(id);
 }
 
-void GraphRun::Parts::add_parameters(OpId id) {
+void GraphRun::RunParts::add_parameters(OpId id) {
   OperatorNode& n = node(id);
   const auto& slots = n.kernel->slots().parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -150,7 +150,7 @@ void GraphRun::Parts::add_parameters(OpId id) {
 }
 
 /// Target for the gradient of a tensor: the first pass writes the gradient itself.
-Buffer* GraphRun::Parts::place(OpId source, std::vector<GradientAddition>& additions) {
+Buffer* GraphRun::RunParts::place(OpId source, std::vector<GradientAddition>& additions) {
   OperatorNode& n = node(source);
   if (!n.trains) return like(*n.output);
   if (n.output_gradient == nullptr) return n.output_gradient = like(*n.output);
@@ -158,7 +158,7 @@ Buffer* GraphRun::Parts::place(OpId source, std::vector<GradientAddition>& addit
 }
 
 /// Goes up one operator. Unread outputs get a random gradient.
-void GraphRun::Parts::go_up(OpId id) {
+void GraphRun::RunParts::go_up(OpId id) {
   OperatorNode& n = node(id);
   if (!n.trains) return;
   if (n.output_gradient == nullptr) n.output_gradient = random(like(*n.output), -1, 1);
@@ -168,7 +168,7 @@ void GraphRun::Parts::go_up(OpId id) {
   if (n.weighs) gradients_of_parameters(n);
 }
 
-void GraphRun::Parts::share_gradient(OperatorNode& view) {
+void GraphRun::RunParts::share_gradient(OperatorNode& view) {
   OperatorNode& shown = node(view.sources[0]);
   if (shown.output_gradient == nullptr)
     shown.output_gradient = view.output_gradient;
@@ -176,14 +176,14 @@ void GraphRun::Parts::share_gradient(OperatorNode& view) {
     view.additions.push_back({shown.output_gradient, view.output_gradient});
 }
 
-void GraphRun::Parts::join_gradient(OperatorNode& view) {
+void GraphRun::RunParts::join_gradient(OperatorNode& view) {
   Buffer* zeros = make(view.kernel->slots().inputs[1]);
   write_random(backend, *zeros, 0, 0, 0);
   view.joined.inputs = {view.output_gradient, zeros};
   view.joined.output = place(view.sources[0], view.additions);
 }
 
-void GraphRun::Parts::gradients_of_inputs(OperatorNode& n) {
+void GraphRun::RunParts::gradients_of_inputs(OperatorNode& n) {
   for (std::size_t i = 0; i < n.sources.size(); ++i) {
     const bool pointer = n.kernel->slots().inputs[i].element == Element::int64;
     const bool wanted = n.passes_on && !pointer;
@@ -192,7 +192,7 @@ void GraphRun::Parts::gradients_of_inputs(OperatorNode& n) {
 }
 
 /// Shared parameters have one gradient: the first pass writes it, others add to it.
-void GraphRun::Parts::gradients_of_parameters(OperatorNode& n) {
+void GraphRun::RunParts::gradients_of_parameters(OperatorNode& n) {
   const auto& slots = n.kernel->slots().parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     Buffer*& gradient = gradient_of[n.operands.parameters[i]];
@@ -208,7 +208,7 @@ void GraphRun::Parts::gradients_of_parameters(OperatorNode& n) {
 
 GraphRun::GraphRun(Backend& backend, const graph::OpGraph& graph, std::int64_t samples, Precision precision,
                    std::uint64_t seed)
-    : parts_(std::make_unique<Parts>(backend, graph, samples, precision, seed)) {}
+    : parts_(std::make_unique<RunParts>(backend, graph, samples, precision, seed)) {}
 
 GraphRun::~GraphRun() = default;
 

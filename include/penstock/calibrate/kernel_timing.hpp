@@ -22,8 +22,8 @@ class TimedKernel {
   core::Bytes operand_bytes() const;  ///< of inputs, parameters and output
 
  private:
-  struct ActionParts;
-  std::unique_ptr<ActionParts> parts_;
+  struct TimingParts;
+  std::unique_ptr<TimingParts> parts_;
 };
 
 }  // namespace penstock::calibrate

@@ -39,8 +39,8 @@ class GraphRun {
   static core::Bytes bytes(const graph::OpGraph& graph, std::int64_t samples);
 
  private:
-  struct ActionParts;
-  std::unique_ptr<ActionParts> parts_;
+  struct RunParts;
+  std::unique_ptr<RunParts> parts_;
 };
 
 }  // namespace penstock::kernels

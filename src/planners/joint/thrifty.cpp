@@ -23,7 +23,7 @@ std::vector<RankShape> thrifty_ranks(const PlanSpace& space, int size, int degre
 }
 
 void add_rows(const PlanSpace& space, const std::vector<RankShape>& ranks, std::vector<PlanDraft>& out) {
-  for (const auto& again : {plan::kRecomputeStage, plan::kRecomputeLayers})
+  for (const auto& again : {plan::kRecomputeStage, plan::kRecomputeLayers, plan::Recomputation{}})
     for (const bool tokens : {false, true}) {
       PlanDraft draft;
       draft.plan.training = space.problem().training;
