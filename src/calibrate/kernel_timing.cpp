@@ -23,7 +23,8 @@ TimedKernel::TimedKernel(kernels::Backend& backend, kernels::Stream& stream, con
                          std::int64_t samples, cluster::Precision precision) {
   auto kernel = backend.make_kernel(op, samples, precision_of(precision));
   OperandSet operands(backend, op, kernel->slots(), kOperandSeed);
-  parts_ = std::make_unique<TimingParts>(TimingParts{stream, samples, std::move(kernel), std::move(operands)});
+  parts_ =
+      std::make_unique<TimingParts>(TimingParts{stream, samples, std::move(kernel), std::move(operands)});
   for (const graph::Pass pass : graph::kAllPasses)
     if (has(pass)) run(pass);
 }

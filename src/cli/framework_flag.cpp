@@ -1,5 +1,7 @@
 #include "framework_flag.hpp"
 
+#include <algorithm>
+
 #include "command.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
@@ -37,6 +39,16 @@ void FrameworkFlag::choose_for(const std::string& given, const plan::ModelRef& m
   chosen_ = true;
 }
 
+void FrameworkFlag::stay_with(const plan::Plan& plan, const graph::OpGraph& graph) {
+  if (!name_.empty()) return;
+  const std::string stated = plan.cluster.runtime.substr(0, plan.cluster.runtime.find('+'));
+  const auto names = frameworks::framework_names();
+  if (std::ranges::find(names, stated) == names.end()) return;
+  if (!frameworks::refusals(frameworks::framework_named(stated), graph, plan, false).empty()) return;
+  name_ = stated;
+  chosen_ = true;
+}
+
 bool FrameworkFlag::gives_up(const plan::ModelRef& model, const graph::OpGraph& graph) {
   if (!chosen_) return false;
   try {
@@ -65,9 +77,15 @@ LoadedProblem FrameworkFlag::load(ProblemFlags problem) const {
     problem.cluster.runtime =
         experiment::runtime_for(name_, ref, problem.costs.file, experiment::load_cluster({ref.name, 0}));
   LoadedProblem out = problem.load("flash");
-  out.assumptions.push_back({"for", "plans that " + frameworks::framework_named(name_).title + " can run",
-                             "--for any", "runnable_by=", chosen_});
+  out.assumptions.push_back(*assumption());
   return out;
+}
+
+std::optional<experiment::ProblemAssumption> FrameworkFlag::assumption() const {
+  if (runnable_by().empty()) return {};
+  return experiment::ProblemAssumption{"for",
+                                       "plans that " + frameworks::framework_named(name_).title + " can run",
+                                       "--for any", "runnable_by=", chosen_};
 }
 
 }  // namespace penstock::cli

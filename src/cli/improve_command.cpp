@@ -67,13 +67,16 @@ core::ExitCode run(const ImproveFlags& flags, const CommandContext& session) {
   planners::SearchOptions options;
   options.from = &plan;
   experiment::SearchSetting setting = flags.search.setting(std::move(options));
-  setting.runnable_by = flags.framework.runnable_by();
+  FrameworkFlag framework = flags.framework;
+  if (flags.change == "all" && !flags.layers) framework.stay_with(plan, problem.graph);
+  setting.runnable_by = framework.runnable_by();
   const auto found =
       flags.search.run("improve", problem, {plan.model, plan.cluster, search_of(flags), plan.training, {}},
                        std::move(setting), once.stop);
   auto stated = experiment::stated_by_plan(plan.cluster, problem.cluster, flags.costs.file.has_value());
   stated.reserved = stated.reserved && !assumed;
-  const experiment::Assumptions assumptions = experiment::assumptions(problem, plan.model, stated);
+  experiment::Assumptions assumptions = experiment::assumptions(problem, plan.model, stated);
+  if (const auto limit = framework.assumption()) assumptions.push_back(*limit);
   flags.search.leave(problem, found, assumptions, session);
   if (found.reached.aim == experiment::SearchAim::time) say(gained(before, found.outcome.summary->iteration));
   return flags.search.show(problem, found, assumptions);
@@ -90,7 +93,8 @@ void add_improve(CLI::App& app, Action& action) {
       "framework can run). Ctrl-C ends the search with the best plan so far and exit code 30.\n"
       "--change cuts keeps stages, devices, degrees and schedule, and moves only the cuts between "
       "stages. With --for the answer is a plan that the framework can run, with equal degrees in all "
-      "stages; with --layers only its stages hold whole layers. For a plan with colocated stages the "
+      "stages; with --layers only its stages hold whole layers. A plan that states a framework which can "
+      "run it stays such a plan (--for any: all plans). For a plan with colocated stages the "
       "search reassigns branches to devices. For a language model on GPUs the usual memory is reserved (--reserved) if the plan leaves it free.\n"
       "\n"
       "Example:\n"
@@ -111,7 +115,7 @@ void add_improve(CLI::App& app, Action& action) {
   command->add_flag(
       "--layers", flags->layers,
       "stages hold whole layers, as training frameworks need; the model must be a chain of layers");
-  flags->framework.add(*command, "any");
+  flags->framework.add(*command, "the plan's own framework if that can run the plan, else any");
   command->add_option("--evaluations", flags->evaluations, "search budget: number of plans to evaluate")
       ->capture_default_str()
       ->type_name("N")

@@ -65,9 +65,10 @@ void ProblemFlags::add_problem(CLI::App& command) {
       })
       ->type_name("N");
   command
-      .add_option("--optimizer", optimizer,
-                  "sgd, momentum or adam (adamw is the same); decides the memory of optimizer state. Default: adam "
-                  "for language models, else sgd")
+      .add_option(
+          "--optimizer", optimizer,
+          "sgd, momentum or adam (adamw is the same); decides the memory of optimizer state. Default: adam "
+          "for language models, else sgd")
       ->type_name("NAME")
       ->check(one_of({"sgd", "momentum", "adam", "adamw"}));
   costs.add(command);

@@ -71,6 +71,8 @@ expect 0 "70553.7 M" "$penstock" import megatron run.sh --gpus 8xH100x12 --reser
 expect 0 "reserved: 9663676416B" cat more.yaml
 expect 0 "times as fast" "$penstock" improve back.yaml --layers --change cuts --evaluations 200 -o better.yaml
 expect 0 "pipeline-model-parallel-size 6" "$penstock" export better.yaml --to megatron
+expect 0 "plans that Megatron-LM can run (--for any)" "$penstock" improve back.yaml --evaluations 20 -o better.yaml
+expect 0 "pipeline-model-parallel-size" "$penstock" export better.yaml --to megatron
 expect 11 "begins inside a layer, at 'layer13.add1' or before" "$penstock" improve big.yaml --layers
 expect 0 "times as fast" "$penstock" improve big.yaml --for megatron --evaluations 200 -o better.yaml
 expect 0 "pipeline-model-parallel-size" "$penstock" export better.yaml --to megatron
