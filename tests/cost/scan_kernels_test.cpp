@@ -171,7 +171,7 @@ TEST_CASE("tables give a scan's products their rate") {
   const std::vector<cost::ProductTime> products{{1, 1, 1, 2e-9},
                                                 {4096, 4096, 4096, 2e-9 * 4096 * 4096 * 4096}};
   const cost::TableCosts costs("NVIDIA V100", products, {},
-                               cost::Streaming{core::Bandwidth(1e30), core::Seconds(1e-6)});
+                               cost::StreamingTime{core::Bandwidth(1e30), core::Seconds(1e-6)});
   for (const ScanForm form : {ScanForm::delta, ScanForm::state_space}) {
     const auto g = mixer(form, 2);
     const OpId id = found(g, "scan");
@@ -213,7 +213,7 @@ TEST_CASE("scratch of a delta rule: factors, values and states, with their gradi
   // 128 tokens, 4 heads, keys of 4, values of 8, 2 chunks of 64. Numbers: 3 x 2048 keys, 4 x 4096 values, twice
   // 2 x 4 x 32 states.
   const auto g = mixer(ScanForm::delta);
-  const cost::Scratch scratch = cost::plain_scratch(g, found(g, "scan"));
-  CHECK(scratch.input_gradient == cost::Line{{}, core::Bytes(4 * (3 * 2048 + 4 * 4096 + 2 * 256))});
-  CHECK(scratch.handed == cost::Line{});
+  const cost::BackwardScratch scratch = cost::plain_scratch(g, found(g, "scan"));
+  CHECK(scratch.input_gradient == cost::MemoryLine{{}, core::Bytes(4 * (3 * 2048 + 4 * 4096 + 2 * 256))});
+  CHECK(scratch.handed == cost::MemoryLine{});
 }
