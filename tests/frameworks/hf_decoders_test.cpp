@@ -195,6 +195,7 @@ TEST_CASE("layers are read in the words of transformers 4 and 5") {
                   "mixers") == "full+window(4096)");
   CHECK(parameter("olmo3", R"("sliding_window": null)", "mixers") == "full");
   CHECK(parameter("cohere2", R"("num_hidden_layers": 4)", "mixers") == "window(4096)*3+nope");
+  CHECK(parameter("exaone4", R"("num_hidden_layers": 4)", "mixers") == "window(4096)*3+nope");
   CHECK(parameter("smollm3", R"("num_hidden_layers": 3, "no_rope_layers": [0, 1, 0])", "mixers") ==
         "nope+full+nope");
   CHECK(parameter("exaone4", R"("sliding_window": null, "num_hidden_layers": 2,
