@@ -10,6 +10,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/in_place.hpp"
+#include "penstock/graph/scan_work.hpp"
 
 namespace penstock::models {
 
@@ -22,7 +23,9 @@ namespace {
 
 // Rough FLOPs per element. Exact values do not matter: these operators wait for memory.
 constexpr std::int64_t kNormForward = 8, kNormInputGradient = 8, kNormWeightGradient = 4, kSoftmax = 5,
-                       kRmsForward = 4, kRmsWeightGradient = 2, kSwiglu = 6, kSwigluBackward = 12;
+                       kRmsForward = 4, kRmsWeightGradient = 2, kSwiglu = 6, kSwigluBackward = 12,
+                       kGatedForward = kRmsForward + kSwiglu,
+                       kGatedBackward = kNormInputGradient + kSwigluBackward;
 
 struct ActivationInfo {
   std::int64_t forward, backward;  ///< FLOPs per element
@@ -235,6 +238,34 @@ Tensor Layers::experts(const std::string& name, const Tensor& x, const Tensor& p
   return emit(std::move(op), {x, probabilities}, x.shape, saved);
 }
 
+Tensor Layers::scan(const std::string& name, const std::vector<Tensor>& operands, graph::LinearScan scan) {
+  scan.rows = operands.at(0).rows();
+  std::int64_t width = 0;
+  bool needed = false;
+  for (const Tensor& x : operands) {
+    core::require(x.rows() == scan.rows, "operands of a scan have the same tokens");
+    width += x.width();
+    needed |= x.needs_gradient;
+  }
+  core::require(width == scan.read_width(), "operands of a scan have what it reads");
+  Operator op = named(name, OpKind::scan, scan);
+  const Flops work = graph::scan_flops(scan);
+  set_work(op, work, needed ? work * 2 : Flops(0), flops(2 * scan.rows * scan.parameters()));
+  op.parameters = scan.parameters();
+  const std::int64_t kept = graph::scan_bytes(scan, element_bytes_).value();
+  return emit(std::move(op), operands, {scan.rows, scan.features()},
+              scan.rows * scan.features() + (kept + element_bytes_ - 1) / element_bytes_);
+}
+
+Tensor Layers::short_convolution(const std::string& name, const Tensor& x, ConvolutionForm form) {
+  const graph::ShortConvolution asked{x.rows(), x.width(), form.kernel, form.bias, form.silu};
+  Operator op = named(name, OpKind::short_convolution, asked);
+  const Flops work = flops(2 * x.elements() * form.kernel);
+  set_work(op, work, if_needed(x, work), work);
+  op.parameters = x.width() * (form.kernel + (form.bias ? 1 : 0));
+  return emit(std::move(op), {x}, x.shape, x.elements());
+}
+
 Tensor Layers::matmul(const std::string& name, const Tensor& a, const Tensor& b, Product p,
                       const Shape& shape) {
   core::require(a.elements() == p.batch * p.rows * p.inner && b.elements() == p.batch * p.inner * p.columns,
@@ -322,6 +353,14 @@ Tensor Layers::modulate(const std::string& name, const Tensor& x, const Tensor& 
   return emit(std::move(op), {x, by}, x.shape, x.elements());
 }
 
+Tensor Layers::multiply(const std::string& name, const Tensor& a, const Tensor& b) {
+  core::require(a.shape == b.shape, "factors of a product have one shape");
+  Operator op = named(name, OpKind::elementwise, graph::Elementwise{a.elements(), 2, true});
+  const Flops once = flops(a.elements());
+  set_work(op, once, if_needed(a, once) + if_needed(b, once), Flops(0));
+  return emit(std::move(op), {a, b}, a.shape, a.elements());
+}
+
 // Keeps the root of every row.
 Tensor Layers::rms_norm(const std::string& name, const Tensor& x, bool weights) {
   Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), x.width(), graph::NormForm::rms});
@@ -345,6 +384,19 @@ Tensor Layers::normalised(const std::string& name, const Tensor& x, NormKind kin
       break;
   }
   return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, x.width());
+}
+
+// Keeps the root of every group of a row.
+Tensor Layers::gated_norm(const std::string& name, const Tensor& x, const Tensor& gate, std::int64_t groups,
+                          std::int64_t weights) {
+  core::require(x.shape == gate.shape && x.width() % groups == 0, "a gate is as large as what it multiplies");
+  Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), x.width(), graph::NormForm::gated});
+  const Flops per_element = flops(x.elements());
+  set_work(op, per_element * kGatedForward,
+           x.needs_gradient || gate.needs_gradient ? per_element * kGatedBackward : Flops(0),
+           per_element * kRmsWeightGradient);
+  op.parameters = weights;
+  return emit(std::move(op), {x, gate}, x.shape, x.elements() + x.rows() * groups);
 }
 
 // Batch-norm statistics are per batch, not per sample.

@@ -75,6 +75,11 @@ struct AttentionForm {
   bool dropout = false;    ///< graph::Attention
 };
 
+struct ConvolutionForm {
+  std::int64_t kernel = 4;          ///< tokens that an output reads
+  bool bias = false, silu = false;  ///< graph::ShortConvolution
+};
+
 struct ExpertForm {
   std::int64_t chosen;                                                ///< experts that a row takes
   std::int64_t inner;                                                 ///< width of an expert
@@ -112,6 +117,13 @@ class Layers {
   /// - outputs of the first matrices, also clamped if they are, and inputs of the last one;
   /// - the output.
   Tensor experts(const std::string& name, const Tensor& x, const Tensor& probabilities, ExpertForm form);
+  /// Linear attention or a state space over the tokens of its operands, which have rows in common and
+  /// LinearScan::read_width() numbers in each; `scan.rows` is set. Work and kept tensors: graph/scan_work.hpp, and its
+  /// output.
+  Tensor scan(const std::string& name, const std::vector<Tensor>& operands, graph::LinearScan scan);
+  /// Convolves each channel along the tokens. Only its output is kept: with silu, its kernel computes the
+  /// convolution again in the backward pass (causal_conv1d).
+  Tensor short_convolution(const std::string& name, const Tensor& x, ConvolutionForm form = {});
   Tensor matmul(const std::string& name, const Tensor& a, const Tensor& b, Product product,
                 const Shape& shape);
   Tensor embedding(const std::string& name, const Tensor& rows, const Table& table);
@@ -127,8 +139,13 @@ class Layers {
   Tensor plain_norm(const std::string& name, const Tensor& x);  ///< a layer norm without weights
   /// Every row of `x` scaled, and shifted or added to, by numbers that all rows share; one kernel.
   Tensor modulate(const std::string& name, const Tensor& x, const Tensor& by);
+  Tensor multiply(const std::string& name, const Tensor& a, const Tensor& b);  ///< number by number
   /// Divides by the root of the mean square, without bias (Zhang and Sennrich, NeurIPS 2019).
   Tensor rms_norm(const std::string& name, const Tensor& x, bool weights = true);
+  /// rms_norm in `groups` parts of each row, times silu of `gate`; one kernel. `weights` trainable numbers, which
+  /// groups may share.
+  Tensor gated_norm(const std::string& name, const Tensor& x, const Tensor& gate, std::int64_t groups,
+                    std::int64_t weights);
   Tensor normalised(const std::string& name, const Tensor& x, NormKind kind);
   Tensor batch_norm(const std::string& name, const Tensor& x);
   /// `weights`: numbers of its own that train (xIELU has two).
@@ -146,7 +163,8 @@ class Layers {
   /// Joins `parts` into `shape`. In memory, with channels last, it has `rows` rows of `part0`, `part1`, ...
   /// numbers side by side.
   Tensor concat(const std::string& name, const std::vector<Tensor>& parts, std::size_t axis = 0);
-  /// Returns the numbers of `x` with another shape, or their leading part if `shape` is smaller.
+  /// Returns the numbers of `x` with another shape, or their leading part if `shape` is smaller. Mixers of hybrid
+  /// decoders show a part of every row; costs need only its size, and no replay runs these.
   Tensor view(const std::string& name, const Tensor& x, Shape shape);
   Tensor flatten(const std::string& name, const Tensor& x) { return view(name, x, {x.elements()}); }
 

@@ -170,7 +170,7 @@ TEST_CASE("stages in a V that have no name are refused for their places, with a 
 
 // AutoModel 0.7: without mp_policy every plan computes in bf16, without reshard_after_forward a pipeline's
 // weights stay.
-TEST_CASE("AutoModel is told numbers and resharding") {
+TEST_CASE("AutoModel gets numbers and resharding") {
   auto plan = llama8().plan({4, 9}, 2, 1, 2);
   for (auto& stage : plan.stages) stage.zero = 3;
   const auto text = [&] { return to("automodel", llama8(), plan); };
@@ -193,7 +193,7 @@ TEST_CASE("AutoModel is told numbers and resharding") {
 
 // DeepSpeed 0.19: bf16 gradients of a pass stay beside the fp32 sums unless immediate_grad_update; ZeRO 1
 // sums in bf16 unless grad_accum_dtype, which pipelines without ZeRO refuse.
-TEST_CASE("DeepSpeed is told which gradients it keeps") {
+TEST_CASE("DeepSpeed gets the list of gradients that it keeps") {
   auto plan = llama8().plan({4, 9}, 2, 1, 2);
   const auto text = [&] { return to("deepspeed", llama8(), plan); };
   CHECK(says(text(), "\"bf16\": {\"enabled\": true, \"immediate_grad_update\": true},\n  \"fp16\""));
@@ -298,7 +298,7 @@ TEST_CASE("every value of a model is in Megatron-LM's arguments, or among those 
   }
 }
 
-TEST_CASE("what Megatron-LM has no argument for stands above its arguments") {
+TEST_CASE("a comment above the arguments lists what Megatron-LM has no argument for") {
   const auto with = [](const std::string& scaling) {
     const Case one("llama", {{"layers", "2"},
                              {"hidden", "64"},
@@ -328,7 +328,7 @@ TEST_CASE("a stage without layers has nothing to compute again, and does not dif
         "Megatron-LM has one recomputation for all stages: layers in stage 1, none in stage 2");
 }
 
-TEST_CASE("experts and their groups in Megatron-LM's words; others are told nothing of them") {
+TEST_CASE("experts and their groups in Megatron-LM's words; other frameworks get none of them") {
   const Case mixture("mixtral", {{"layers", "2"},
                                  {"hidden", "64"},
                                  {"heads", "4"},
@@ -418,7 +418,7 @@ TEST_CASE("a layout that is read again has the plan's layers, for any cut") {
   }
 }
 
-TEST_CASE("what a framework cannot do is refused by its name") {
+TEST_CASE("a feature that a framework lacks is refused by its name") {
   const auto refused = [](const char* name, const plan::Plan& plan) { return to(name, llama8(), plan); };
   auto plan = llama8().plan({4, 9}, 2);
   // Two operators from the end of stage 0 to stage 1: layer 3 is cut.
@@ -865,7 +865,7 @@ TEST_CASE("a plan of unlike degrees comes to the most common ones on the same de
   CHECK(spread->stages[0].replicas() == 2);
 }
 
-TEST_CASE("of random cuts the nearest plan is valid and taken; of one that is taken it is the plan itself") {
+TEST_CASE("the nearest plan of random cuts is valid and accepted; of an accepted plan it is the plan itself") {
   core::Random random(11);
   const auto cluster = cluster::load_cluster("8xH100").first(4);
   std::size_t mended_plans = 0;
@@ -920,7 +920,7 @@ TEST_CASE("a step of DeepSpeed: micro-batches of all replicas, layers computed a
   CHECK(says(to("deepspeed", llama8(), alone), "\"zero_optimization\": {\"stage\": 0}"));
 }
 
-TEST_CASE("torch's micro-batches, and weights that ZeRO 3 alone gathers again") {
+TEST_CASE("torch's micro-batches, and weights that only ZeRO 3 gathers again") {
   auto plan = llama8().plan({4, 9}, 2, 1, 4);
   for (auto& stage : plan.stages) stage.micro_batch = 8;
   // A replica's 16 samples in micro-batches of 2.
