@@ -148,6 +148,26 @@ Tensor Layers::linear(const std::string& name, const Tensor& x, std::int64_t wid
   return emit(std::move(op), {x}, shape, product(shape));
 }
 
+namespace {
+
+/// Weights of the norms of queries and keys, of `head` numbers each head and `all` numbers all heads of both.
+std::int64_t key_norm_weights(KeyNorm norm, std::int64_t head, std::int64_t all) {
+  switch (norm) {
+    case KeyNorm::none:
+    case KeyNorm::plain:
+      return 0;
+    case KeyNorm::head:
+      return 2 * head;
+    case KeyNorm::layer:
+      return 4 * head;
+    case KeyNorm::whole:
+      break;
+  }
+  return all;
+}
+
+}  // namespace
+
 Tensor Layers::attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
                          std::int64_t heads, AttentionForm form) {
   const std::int64_t width = form.hidden > 0 ? form.hidden : query.width(), queries = query.rows(),
@@ -168,7 +188,7 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
                                .core = form.core,
                                .inner = head * heads == width ? 0 : head * heads,
                                .qkv_bias = form.qkv_bias,
-                               .qk_norm = form.qk_norm || form.whole_norm,
+                               .qk_norm = form.key_norm != KeyNorm::none,
                                .query_width = query.width() == width ? 0 : query.width(),
                                .value_head = form.value_head,
                                .rotary_width = form.rotary_width,
@@ -187,10 +207,9 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
   const Flops to_inputs = if_needed(query, of_query) + if_needed(key, of_key) + if_needed(value, of_value);
   set_work(op, projections + products, products * 2 + to_output + to_inputs, projections);
   op.parameters = query.width() * inner + key_width * keyed + value.width() * valued + result * width +
-                  (form.bias || form.qkv_bias ? inner + keyed + valued : 0) + (form.bias ? width : 0) +
-                  (form.whole_norm ? inner + shared
-                   : form.qk_norm  ? 2 * head
-                                   : 0);
+                  (form.bias || form.qkv_bias ? inner + keyed + valued : 0) +
+                  (form.bias || form.output_bias ? width : 0) +
+                  key_norm_weights(form.key_norm, head, inner + shared) + (form.sinks ? heads : 0);
   // Query, key, value, the core's own, context, output; before their norms query and key once more.
   const std::int64_t saved = queries * inner + keys * (shared + valued) +
                              graph::core_bytes(op, element_bytes_).value() / element_bytes_ +
@@ -309,22 +328,22 @@ Tensor Layers::adaptive_average_pool(const std::string& name, const Tensor& x, s
 }
 
 Tensor Layers::norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
-                    graph::NormForm form, bool weights) {
+                    graph::NormForm form, std::int64_t parameters) {
   Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), channels, form});
   const Flops per_element = flops(x.elements());
   set_work(op, per_element * kNormForward, if_needed(x, per_element * kNormInputGradient),
-           weights ? per_element * kNormWeightGradient : Flops(0));
-  if (weights) op.parameters = 2 * channels;
+           parameters > 0 ? per_element * kNormWeightGradient : Flops(0));
+  op.parameters = parameters;
   return emit(std::move(op), {x}, x.shape, x.elements() + statistics);
 }
 
 // Keeps mean and deviation of every row.
 Tensor Layers::layer_norm(const std::string& name, const Tensor& x) {
-  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, true);
+  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, 2 * x.width());
 }
 
 Tensor Layers::plain_norm(const std::string& name, const Tensor& x) {
-  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, false);
+  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, 0);
 }
 
 Tensor Layers::modulate(const std::string& name, const Tensor& x, const Tensor& by) {
@@ -343,13 +362,28 @@ Tensor Layers::multiply(const std::string& name, const Tensor& a, const Tensor& 
 }
 
 // Keeps the root of every row.
-Tensor Layers::rms_norm(const std::string& name, const Tensor& x) {
+Tensor Layers::rms_norm(const std::string& name, const Tensor& x, bool weights) {
   Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), x.width(), graph::NormForm::rms});
   const Flops per_element = flops(x.elements());
   set_work(op, per_element * kRmsForward, if_needed(x, per_element * kNormInputGradient),
-           per_element * kRmsWeightGradient);
-  op.parameters = x.width();
+           weights ? per_element * kRmsWeightGradient : Flops(0));
+  if (weights) op.parameters = x.width();
   return emit(std::move(op), {x}, x.shape, x.elements() + x.rows());
+}
+
+Tensor Layers::normalised(const std::string& name, const Tensor& x, NormKind kind) {
+  switch (kind) {
+    case NormKind::rms:
+    case NormKind::rms_plain:
+      return rms_norm(name, x, kind == NormKind::rms);
+    case NormKind::layer:
+      return layer_norm(name, x);
+    case NormKind::layer_plain:
+      return plain_norm(name, x);
+    case NormKind::layer_unbiased:
+      break;
+  }
+  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, x.width());
 }
 
 // Keeps the root of every group of a row.
@@ -367,14 +401,15 @@ Tensor Layers::gated_norm(const std::string& name, const Tensor& x, const Tensor
 
 // Batch-norm statistics are per batch, not per sample.
 Tensor Layers::batch_norm(const std::string& name, const Tensor& x) {
-  return norm(name, x, x.shape[0], 0, graph::NormForm::batch, true);
+  return norm(name, x, x.shape[0], 0, graph::NormForm::batch, 2 * x.shape[0]);
 }
 
-Tensor Layers::activation(const std::string& name, const Tensor& x, Activation kind) {
+Tensor Layers::activation(const std::string& name, const Tensor& x, Activation kind, std::int64_t weights) {
   const ActivationInfo& cost = info(kind);
   Operator op = named(name, OpKind::activation, graph::Activation{x.elements(), kind});
   set_work(op, flops(cost.forward * x.elements()), if_needed(x, flops(cost.backward * x.elements())),
-           Flops(0));
+           flops(weights * x.elements()));
+  op.parameters = weights;
   return emit(std::move(op), {x}, x.shape, cost.in_place ? 0 : x.elements());
 }
 

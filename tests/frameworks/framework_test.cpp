@@ -1098,3 +1098,97 @@ TEST_CASE("the degree that gives whole heads suits all attention of a model") {
   const auto graph = builder.build();
   CHECK(degree_of_whole_heads(graph, framework_named("megatron").can, 12) == 2);
 }
+
+namespace {
+
+/// Two layers; `more` goes before these values.
+std::string described_to_megatron(std::map<std::string, std::string> more) {
+  more.merge(std::map<std::string, std::string>{{"layers", "2"},
+                                                {"hidden", "64"},
+                                                {"heads", "4"},
+                                                {"kv_heads", "2"},
+                                                {"head_width", "16"},
+                                                {"mixers", "full"},
+                                                {"norms", "before"},
+                                                {"feed_forward", "96"},
+                                                {"activation", "silu"},
+                                                {"vocabulary", "512"},
+                                                {"sequence", "32"}});
+  const FrameworkCase one("decoder", more);
+  return to("megatron", one, one.plan({1, 3}, 2));
+}
+
+using DecoderValues = std::map<std::string, std::string>;
+
+}  // namespace
+
+TEST_CASE("a described decoder is in Megatron-LM's words") {
+  const std::string usual = described_to_megatron({});
+  CHECK(says(usual, "--num-layers 2\n--hidden-size 64\n--num-attention-heads 4\n--ffn-hidden-size 96\n"));
+  CHECK(says(usual, "--normalization RMSNorm\n--swiglu\n--disable-bias-linear\n"));
+  for (const char* absent : {"--window", "--no-rope", "--moe", "--qk", "--softmax-type", "no argument"})
+    CHECK_FALSE(says(usual, absent));
+  const DecoderValues experts = {{"experts", "4"}, {"chosen", "2"}, {"expert_width", "32"}};
+  const std::pair<DecoderValues, std::string> said[] = {
+      {{{"mixers", "window(8)"}}, "--window-size \"(7,0)\"\n--window-attn-skip-freq \"([1,1])\"\n"},
+      {{{"mixers", "window(8)+full"}}, "--window-size \"(7,0)\"\n--window-attn-skip-freq \"([1,0])\"\n"},
+      {{{"mixers", "full+nope"}}, "--no-rope-freq \"([0,1])\"\n"},
+      {{{"mixers", "latent"}, {"key_rank", "8"}, {"rotary_width", "4"}, {"value_width", "12"}},
+       "--kv-lora-rank 8\n--qk-head-dim 16\n--qk-pos-emb-head-dim 4\n--v-head-dim 12\n"},
+      {{{"qk_norm", "head"}}, "--qk-layernorm\n"},
+      {{{"qk_norm", "plain"}}, "--qk-l2-norm\n"},
+      {{{"sinks", "yes"}}, "--softmax-type learnable\n"},
+      {{{"attention_bias", "qkv"}}, "--add-qkv-bias\n"},
+      {{{"gated", "no"}, {"activation", "relu2"}}, "--squared-relu\n"},
+      {{{"learned_positions", "40"}, {"mixers", "nope"}},
+       "--max-position-embeddings 40\n--position-embedding-type learned_absolute\n"},
+      {{{"tied_head", "no"}}, "--untie-embeddings-and-output-weights\n"}};
+  for (const auto& [values, words] : said) {
+    CAPTURE(words);
+    CHECK(says(described_to_megatron(values), words));
+    CHECK_FALSE(says(usual, words));
+  }
+  DecoderValues mixed = experts;
+  mixed["feed_forwards"] = "dense+experts";
+  CHECK(says(described_to_megatron(mixed), "--moe-layer-freq \"([0,1])\"\n"));
+  CHECK_FALSE(says(described_to_megatron({{"attention_bias", "yes"}, {"feed_forward_bias", "yes"}}),
+                   "--disable-bias-linear"));
+  CHECK_FALSE(says(described_to_megatron({{"norm", "layer"}}), "RMSNorm"));
+}
+
+TEST_CASE("a part of a described decoder that Megatron-LM has no words for is refused by name") {
+  const DecoderValues experts = {
+      {"experts", "4"}, {"chosen", "2"}, {"expert_width", "32"}, {"feed_forwards", "experts"}};
+  const auto with_experts = [&](const char* key, const char* value) {
+    DecoderValues out = experts;
+    out[key] = value;
+    return out;
+  };
+  const std::pair<DecoderValues, std::string> refused[] = {
+      {{{"norms", "both"}}, "norms=both"},
+      {{{"norm", "rms_plain"}}, "norm=rms_plain"},
+      {{{"branches", "shared_norm"}}, "branches=shared_norm"},
+      {{{"embedding_norm", "yes"}}, "embedding_norm=yes"},
+      {{{"final_norm", "no"}}, "final_norm=no"},
+      {{{"mixers", "window(8)+window(4)"}}, "mixers=window(8)+window(4)"},
+      {{{"mixers", "blocks(8)+nope"}}, "mixers=blocks(8)+nope"},
+      {{{"mixers", "window(8)+full"}, {"window_kv_heads", "4"}}, "window_kv_heads=4"},
+      {{{"mixers", "window(8)+full"}, {"sinks", "window"}}, "sinks=window"},
+      {{{"feed_forwards", "dense+dense(32)"}}, "feed_forwards=dense+dense(32)"},
+      {{{"activation", "gelu"}}, "activation=gelu gated=yes"},
+      {{{"activation", "silu"}, {"gated", "no"}}, "activation=silu gated=no"},
+      {{{"qk_norm", "whole"}}, "qk_norm=whole"},
+      {{{"qk_norm", "head"}, {"norm", "layer"}}, "qk_norm=head"},
+      {{{"attention_bias", "yes"}}, "attention_bias=yes feed_forward_bias=no expert_bias=no"},
+      {{{"attention_bias", "output"}}, "attention_bias=output"},
+      {{{"learned_positions", "40"}}, "learned_positions=40"},
+      {{{"value_width", "8"}}, "value_width=8"},
+      {{{"tied_head", "no"}, {"head_bias", "yes"}}, "head_bias=yes"},
+      {{{"mask", "none"}}, "mask=none"},
+      {with_experts("router_offset", "yes"), "router_offset=yes"},
+      {with_experts("expert_clamp", "yes"), "expert_clamp=yes"},
+      {with_experts("expert_bias", "yes"), "attention_bias=no feed_forward_bias=no expert_bias=yes"}};
+  for (const auto& [values, part] : refused)
+    CHECK(says(described_to_megatron(values), "Megatron-LM has no words for " + part));
+  CHECK(says(described_to_megatron(experts), "--moe-layer-freq \"([1,1])\"\n"));
+}
