@@ -152,15 +152,16 @@ std::vector<ScanKernel> space_backward(const ScanSizes& z) {
 /// FLOPs per number of the state: graph::scan_flops().
 constexpr double kSelective = 9;
 
+double selective_flops(const ScanSizes& z) {
+  return kSelective * z.head_keys + z.each + z.gate;
+}
+
 std::vector<ScanKernel> selective_forward(const ScanSizes& z) {
-  return {{{}, kSelective * z.head_keys + z.each, 2 * z.keys + 3 * z.each + 2 * z.gate, 2 * z.states}};
+  return {{{}, selective_flops(z), 2 * z.keys + 3 * z.each + 2 * z.gate, 2 * z.states}};
 }
 
 std::vector<ScanKernel> selective_backward(const ScanSizes& z) {
-  return {{{},
-           3 * (kSelective * z.head_keys + z.each),
-           2 * z.keys + 5 * z.each + 3 * z.gate,
-           2 * z.states + 2 * z.keys}};
+  return {{{}, 3 * selective_flops(z), 2 * z.keys + 5 * z.each + 3 * z.gate, 2 * z.states + 2 * z.keys}};
 }
 
 }  // namespace

@@ -66,11 +66,11 @@ TEST_CASE("a mixer is divided by heads between its projections, as Megatron-LM's
   CHECK(two.partition == std::vector{Partition::column, Partition::column, Partition::column,
                                      Partition::column, Partition::column, Partition::column,
                                      Partition::column, Partition::row});
-  CHECK(text(two.collectives.forward) == "reduce 9:512 ");
+  CHECK(text(two.collectives.forward) == "gather 2:512 reduce 9:512 ");
   CHECK(text(two.collectives.backward) == "reduce 2:512 ");
   const auto four = placed(4, false);
   CHECK(four.partition == two.partition);
-  CHECK(text(four.collectives.forward) == "gather 7:512 reduce 9:512 ");
+  CHECK(text(four.collectives.forward) == "gather 2:512 gather 7:512 reduce 9:512 ");
   CHECK(text(four.collectives.backward) == "reduce 2:512 gather 7:512 ");
   CHECK(placed(2, true).partition == two.partition);
 }
