@@ -18,28 +18,29 @@ using models::Tensor;
 
 namespace {
 
-constexpr std::int64_t kTokens = 16;
+constexpr std::int64_t kTokens = 64, kWidth = 32;
 
 Tensor mixed(Layers& net, const std::string& name, const Tensor& x, int which) {
   if (which == 0)
     return models::delta_net(
-        net, name, x, {.key_heads = 2, .value_heads = 4, .key_width = 4, .value_width = 4, .chunk = 8});
+        net, name, x, {.key_heads = 2, .value_heads = 4, .key_width = 8, .value_width = 16, .chunk = 16});
   if (which == 1)
     return models::state_space(net, name, x,
-                               {.heads = 4, .head_width = 4, .groups = 1, .state = 3, .chunk = 8});
+                               {.heads = 4, .head_width = 16, .groups = 1, .state = 8, .chunk = 16});
   if (which == 2)
     return models::selective_scan(net, name, x,
-                                  {.channels = 16, .state = 2, .step_rank = 3, .chunk = 8, .norms = true});
+                                  {.channels = 64, .state = 8, .step_rank = 4, .chunk = 16, .norms = true});
   return net.attention(name + ".attention", x, x, x, 4);
 }
 
 /// Layers of a norm, one of four mixers, and a sum.
 graph::OpGraph hybrid(Random& random, int layers) {
   Layers net("hybrid");
-  Tensor x = net.linear("embedding", net.input("tokens", {kTokens, 16}), 16);
+  Tensor x = net.linear("embedding", net.input("tokens", {kTokens, kWidth}), kWidth);
   for (int i = 0; i < layers; ++i) {
     const std::string name = "layer" + std::to_string(i);
-    x = net.add(name + ".add", {x, mixed(net, name, net.rms_norm(name + ".norm", x), random.between(0, 3))});
+    x = net.add(name + ".add",
+                {x, mixed(net, name + ".mixer", net.rms_norm(name + ".norm", x), random.between(0, 3))});
   }
   return net.build();
 }
