@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <variant>
+
 #include "command.hpp"
 #include "framework_flag.hpp"
+#include "penstock/plan/layer_row.hpp"
 #include "plan_flags.hpp"
 #include "problem_flags.hpp"
 
@@ -35,14 +38,25 @@ void check_top(const PlanFlags& flags, const cluster::Cluster& cluster) {
     throw core::BadInput("--top ranks plans by time; it needs --aim time");
 }
 
+/// Without a framework to export to, the default search still keeps to plans that frameworks of that kind can run.
+void keep_layers_whole(planners::PlannerChoice& joint, LoadedProblem& loaded) {
+  if (!std::holds_alternative<plan::LayerRow>(plan::layer_row(loaded.graph))) return;
+  joint.options.try_emplace("units", "layers");
+  joint.options.try_emplace("starts", "direct");
+  loaded.assumptions.push_back({"for", "plans of whole layers", "--for any", "runnable_by=", true});
+}
+
 core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
-  const auto planner = from_command_line([&] { return chosen(flags); });
+  auto planner = from_command_line([&] { return chosen(flags); });
   if (flags.planner == "joint")
     flags.framework.choose_for(flags.problem.model.name, flags.problem.model.ref());
   LoadedProblem loaded = flags.framework.load(flags.problem);
-  if (flags.framework.gives_up(loaded.cell.model, loaded.graph)) loaded = flags.framework.load(flags.problem);
+  if (flags.framework.gives_up(loaded.cell.model, loaded.graph)) {
+    loaded = flags.framework.load(flags.problem);
+    keep_layers_whole(planner, loaded);
+  }
   loaded.cell.planner = planner;
   const cost::Problem problem = loaded.problem();
   from_command_line([&] { check_top(flags, problem.cluster); });

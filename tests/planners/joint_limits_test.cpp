@@ -124,3 +124,21 @@ TEST_CASE("a plan that does not fit, or breaks a rule, is the worst, however fas
   p.stages[0].micro_batch = 3;  // of eight samples
   CHECK(judged(1 << 20) == planners::PlanScore{});
 }
+
+TEST_CASE("whole layers without ZeRO, groups and recomputation have a plan where only a pipeline fits") {
+  // Four replicas do not fit; two stages on two devices each do.
+  TightProblem tight;
+  tight.cluster = support::tiny_cluster(4, std::int64_t{130} << 20);
+  const planners::OwnOptions limits{{"units", "layers"},
+                                    {"max_zero", "0"},
+                                    {"max_tensor_parallel", "1"},
+                                    {"max_context_parallel", "1"},
+                                    {"recompute", "none"}};
+  const plan::Plan found = tight.plan(limits);
+  CHECK(found.stages.size() > 1);
+  for (const plan::Stage& one : found.stages) {
+    CHECK(one.replica_size() == 1);
+    CHECK(one.zero == 0);
+    CHECK_FALSE(one.recompute);
+  }
+}

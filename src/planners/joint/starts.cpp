@@ -153,7 +153,8 @@ class PlannerQueries {
       }
       if (space_.torn_off(found.plan) || !score::violations(space_.problem(), found.plan).empty()) return out;
       if (!space_.limits().allow(found.plan))
-        throw core::Infeasible(question.name + ": its plan is outside of joint's limits");
+        throw core::Infeasible(question.name +
+                               ": its plan is outside of joint's limits (max_zero, recompute, ...)");
       out.plan = JudgedDraft{space_.draft_of(found.plan), {}};  // a limit may leave no time to evaluate it
       out.plan->worth = judge_.worth(found.plan);
     } catch (const core::LimitHit&) {
