@@ -33,8 +33,12 @@ if missing:
     print(f"penstock: --through torch: {sys.executable} has no {', no '.join(missing)}: install them with pip, "
           'or name another interpreter by PENSTOCK_PYTHON', file=sys.stderr)
     sys.exit(11)
-from penstock.torch.hf import main
-sys.exit(main())
+try:
+    from penstock.torch.hf import main
+    sys.exit(main())
+except KeyboardInterrupt:
+    print('penstock: interrupted', file=sys.stderr)
+    sys.exit(30)
 )";
 
 std::string interpreter() {

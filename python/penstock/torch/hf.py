@@ -64,20 +64,21 @@ def build(path: str | Path, tokens: int | None = None) -> Built:
 
     Raises Refused.
     """
-    config = _config(Path(path))
+    config, dtype = _config(Path(path))
     kind = _class_of(config)
     text = config.get_text_config(decoder=True)
     config.use_cache = text.use_cache = False
     try:
         with torch.device("meta"):
-            module = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+            module = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype)
     except Exception as error:
         raise Refused(f"transformers cannot build {kind}: {_first_line(error)}") from error
     positions = getattr(text, "max_position_embeddings", None) or _USUAL_TOKENS
     return Built(module.eval(), text, tokens or min(positions, _USUAL_TOKENS))
 
 
-def _config(path: Path) -> Any:
+def _config(path: Path) -> tuple[Any, torch.dtype]:
+    """The config, and the numbers that a training keeps: those that the file names, else bfloat16."""
     try:
         given = json.loads(path.read_text(encoding="utf-8"), object_hook=_special_float)
     except OSError as error:
@@ -92,11 +93,20 @@ def _config(path: Path) -> Any:
             f"`model_type`: transformers {transformers.__version__} has no '{kind}'; install a release that has it "
             "(code that comes with a model is never run)"
         )
+    dtype = _dtype(given.get("torch_dtype") or given.get("dtype") or "bfloat16")
     given = {key: value for key, value in given.items() if key not in _HOW}
     try:
-        return transformers.AutoConfig.for_model(kind, **given)
+        return transformers.AutoConfig.for_model(kind, **given), dtype
     except Exception as error:
         raise Refused(f"transformers refuses the config: {_first_line(error)}") from error
+
+
+def _dtype(name: Any) -> torch.dtype:
+    known = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32, "auto": torch.bfloat16}
+    found = known.get(str(name).removeprefix("torch."))
+    if found is None:
+        raise Refused(f"`dtype`: '{name}' is no type that training keeps weights in: expected {', '.join(list(known)[:3])}")
+    return found
 
 
 def _special_float(entry: dict[str, Any]) -> Any:
@@ -186,7 +196,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0, or 11 for a config that is refused, or 30 at Ctrl-C."""
+    """Returns the exit code: 0, or 11 for a config that is refused."""
     asked = _arguments(given)
     warnings.filterwarnings("ignore")
     logging.disable(logging.CRITICAL)
@@ -195,9 +205,6 @@ def main(given: Sequence[str] | None = None) -> int:
     except Refused as why:
         print(f"penstock: {asked.file}: {why}", file=sys.stderr)
         return 11
-    except KeyboardInterrupt:
-        print("penstock: interrupted", file=sys.stderr)
-        return 30
     for note in model.notes:
         print(note, file=sys.stderr)
     if asked.output is None:

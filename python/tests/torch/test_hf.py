@@ -7,7 +7,6 @@ rows that chose it.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
@@ -178,15 +177,24 @@ def test_code_that_comes_with_a_model_is_not_run(config_file):
     assert hf.read(hf.build(path, TOKENS), "x").total("parameters") > 0
 
 
-def test_the_command_writes_a_model_that_the_program_reads(config_file, penstock, tmp_path):
-    """Half of the experts and of every layer for each of two devices."""
+def test_the_command_writes_a_model_that_the_program_divides(config_file, penstock, tmp_path):
+    """Experts, tensors and tokens in two parts each."""
     path, out = config_file("qwen3_moe"), tmp_path / "model.yaml"
     command = [sys.executable, "-m", "penstock.torch.hf", str(path), "--tokens", "16", "-o", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert "6 experts" in penstock("model", out) or "experts" in penstock("model", out)
-    plan = ["plan", "--model", out, "--cluster", "dgx_a100", "--devices", "4", "--mini-batch", "8"]
-    assert "EP2" in penstock(*plan, "--planner", "given:pp=1,tp=2,ep=2,dp=2")
+    plan = ["plan", "--model", out, "--cluster", "dgx_a100", "--devices", "4", "--mini-batch", "8", "--planner", "given"]
+    for way in ("tensor_parallel=2", "context_parallel=2", "expert_parallel=2"):
+        assert "samples/s" in penstock(*plan, "--option", way, "--option", "layers=3-3")
+
+
+def test_numbers_are_those_of_the_config(config_file):
+    """Two bytes unless the config says otherwise."""
+    sizes = {"float32": 4, "torch.bfloat16": 2, None: 2}
+    for dtype, size in sizes.items():
+        built = hf.build(config_file("llama", num_hidden_layers=1, dtype=dtype), TOKENS)
+        assert {p.element_size() for p in built.module.parameters()} == {size}
+    assert "'int8' is no type that training keeps weights in" in refusal(config_file("llama", dtype="int8"))
 
 
 def test_the_command_refuses_with_exit_code_11(config_file):
