@@ -76,7 +76,10 @@ void add_import_hf(CLI::App& import, Action& action) {
                    "torch: transformers and torch read the config; default: the zoo reads it")
       ->check(CLI::IsMember({"torch"}).description(""))
       ->type_name("NAME");
-  command->add_option("-o,--output", flags->output, "output file (.yaml; a model file also .json); default: print")->type_name("FILE");
+  command
+      ->add_option("-o,--output", flags->output,
+                   "output file (.yaml; a model file also .json); default: print")
+      ->type_name("FILE");
   command->callback([flags, &action] { action = [flags](const Session&) { return run(*flags); }; });
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kInterpreter = "PENSTOCK_PYTHON";
 
-/// Modules of the current folder are left out: a config may lie beside code that nobody wants to run.
+/// Modules of the current folder are left out: the folder of a config may hold the model's own code.
 constexpr const char* kProgram = R"(
 import sys
 from importlib.util import find_spec
@@ -71,9 +71,10 @@ void read_through_torch(const TorchReading& reading) {
   arguments.push_back(nullptr);
   let_signals_through();
   execvp(arguments.front(), arguments.data());
-  throw core::BadInput(fmt::format("--through torch: cannot start '{}': {}; install Python with torch, "
-                                   "transformers and penstock, or name an interpreter by {}",
-                                   command.front(), std::strerror(errno), kInterpreter));
+  throw core::BadInput(
+      fmt::format("--through torch: cannot start '{}': {}; install Python with torch, "
+                  "transformers and penstock, or name an interpreter by {}",
+                  command.front(), std::strerror(errno), kInterpreter));
 }
 
 }  // namespace penstock::cli

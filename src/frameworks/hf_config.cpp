@@ -48,8 +48,8 @@ const std::vector<Missing>& missing() {
 [[noreturn]] void refuse(const core::Yaml& type) {
   std::vector<std::string_view> known;
   for (const HfArchitecture& one : hf_architectures()) known.push_back(one.model_type);
-  const std::string list = fmt::format("known: {}; `penstock import hf --through torch` reads more by transformers",
-                                       fmt::join(known, ", "));
+  const std::string list = fmt::format(
+      "known: {}; `penstock import hf --through torch` reads more by transformers", fmt::join(known, ", "));
   for (const Missing& group : missing())
     if (std::ranges::count(group.model_types, type.text()) > 0)
       type.fail(fmt::format("'{}' {}; {}", type.text(), group.why, list));

@@ -328,12 +328,13 @@ TEST_CASE("the number of experts has two names") {
 }
 
 TEST_CASE("what would be another network is refused by file, line and key") {
-  CHECK(refusal(changed("mixtral_8x7b", "\"mixtral\"", "\"dbrx\"")) ==
-        "config.json:13: model_type: 'dbrx' routes tokens to experts otherwise than the zoo's families do; "
-        "known: "
-        "llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, qwen3_moe, olmoe, deepseek_v2, deepseek_v3, "
-        "kimi_k2, "
-        "gpt2, gpt_neox, opt, bert, vit, llava; `penstock import hf --through torch` reads more by transformers");
+  CHECK(
+      refusal(changed("mixtral_8x7b", "\"mixtral\"", "\"dbrx\"")) ==
+      "config.json:13: model_type: 'dbrx' routes tokens to experts otherwise than the zoo's families do; "
+      "known: "
+      "llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, qwen3_moe, olmoe, deepseek_v2, deepseek_v3, "
+      "kimi_k2, "
+      "gpt2, gpt_neox, opt, bert, vit, llava; `penstock import hf --through torch` reads more by transformers");
   CHECK(refusal(changed("qwen3_30b_a3b", "\"mlp_only_layers\": []", "\"mlp_only_layers\": [0]"))
             .find("mlp_only_layers: expected none: the zoo's layers all have experts") != std::string::npos);
   CHECK(refusal(changed("deepseek_v3", "\"sigmoid\"", "\"softmax\""))

@@ -22,7 +22,7 @@ _ON_SHARES = VIEWS | {aten.dropout, operator.getitem}
 
 @dataclass
 class Core:
-    """What is between projected queries, keys and values and their weighted sum."""
+    """The nodes between projected queries, keys and values and their weighted sum, with sizes."""
 
     nodes: set[fx.Node]
     query: fx.Node  #: [..., queries, width of a head]
@@ -91,7 +91,7 @@ def split_core(t: Tensors, masks: Masks, softmax: fx.Node) -> Core | None:
 
 
 def _joined(masks: Masks, tensors: list[fx.Node]) -> Mask:
-    """What all together leave: one that leaves all pairs, such as a bias by position, changes nothing."""
+    """Pairs that all masks together leave. A bias by position leaves all pairs and changes nothing."""
     found = {masks.of(x) for x in tensors} - {Mask("none")}
     return next(iter(found)) if len(found) == 1 else Mask("unknown" if found else "none")
 

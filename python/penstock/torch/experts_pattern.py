@@ -101,7 +101,7 @@ def _read(t: Tensors, call: _Call) -> list[Match]:
 
 @dataclass
 class _Routing:
-    """Rows of a mixture and what they make; what says which experts they take, with which shares."""
+    """Rows of a mixture, their results, and the tensors that choose experts with their shares."""
 
     rows: fx.Node
     output: fx.Node
@@ -166,7 +166,7 @@ def _top(t: Tensors, share: fx.Node) -> int:
 
 
 def _operands(t: Tensors, reads: list[fx.Node], width: int) -> tuple[fx.Node, list[fx.Node]]:
-    """The rows, and what says which experts they take with which shares."""
+    """The rows, and the tensors that choose their experts with shares."""
     rows = [x for x in reads if t.width(x) == width and len(t.shape(x)) >= 2 and _floats(t, x)]
     choice = [x for x in reads if x not in rows]
     if len(rows) != 1 or not any(not _floats(t, x) for x in choice):
@@ -228,7 +228,7 @@ class _Router:
 
 
 def _router(t: Tensors, own: set[fx.Node], choice: list[fx.Node], experts: int) -> _Router:
-    """What is between a dense layer and the choice of experts. `own`: nodes of the mixture, which read the choice."""
+    """Nodes between a dense layer and the choice of experts. `own`: nodes of the mixture, which read the choice."""
     layers, inside, open_nodes = [], set(), [x for x in choice]
     while open_nodes:
         node = open_nodes.pop()
@@ -252,7 +252,7 @@ def _router(t: Tensors, own: set[fx.Node], choice: list[fx.Node], experts: int) 
 
 
 def _function(t: Tensors, layer: fx.Node, inside: set[fx.Node]) -> fx.Node | None:
-    """The softmax or sigmoid that alone reads a layer."""
+    """The softmax or sigmoid, if it is the only reader of a layer."""
     readers = [x for x in inside if any(t.source(arg) is layer for arg in x.all_input_nodes)]
     if len(readers) == 1 and packet(readers[0]) in _SCORES and t.elements(readers[0]) == t.elements(layer):
         return readers[0]

@@ -1,8 +1,7 @@
 """Deep stacks of equal layers: two of each kind are exported, and the others are written down as these are.
 
-A layer is skipped by making it return what it takes. Kinds are told apart by everything in the module that could
-change its graph: classes, sizes of parameters and buffers, all plain attributes, and the config's lists with an entry
-per layer. The second exported layer of a kind must equal the first, operator by operator; otherwise nothing is skipped.
+A skipped layer returns its input. Two layers are of one kind if everything that could change their graphs is equal:
+classes, sizes of parameters and buffers, plain attributes, and the entries of the config's lists. The second exported layer of a kind must equal the first, operator by operator; otherwise nothing is skipped.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def _sizes(module: nn.Module) -> str:
 
 
 def _entries(config: Any, layers: int, place: int) -> str:
-    """What a config's lists say of one layer: an entry for each layer, or the numbers of some layers."""
+    """Content of a config's lists for one layer: lists with an entry per layer, and lists of layer numbers."""
     lists = {k: list(v) for k, v in vars(config).items() if isinstance(v, (list, tuple))}
     by_layer = {k: v[place] for k, v in lists.items() if len(v) == layers and v != list(range(layers))}
     return repr([by_layer, {k: place in v for k, v in lists.items()}])
@@ -173,7 +172,7 @@ class _Parts:
         return self._first_entry(outside)
 
     def _first_entry(self, outside: set[str]) -> str:
-        """What the first layer reads of operators outside, and that other layers do not read."""
+        """The operator outside that only the first layer reads."""
         others = {x for place, ops in self.layers.items() if place != self._stack.exported[0] for op in ops for x in op.inputs}
         found = outside - others
         if len(found) != 1:

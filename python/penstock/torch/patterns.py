@@ -74,7 +74,7 @@ def rms_norm(t: Tensors, root: fx.Node) -> Match | None:
 
 
 def _centred(t: Tensors, x: fx.Node, readers: set[fx.Node]) -> set[fx.Node]:
-    """What takes the mean off `x`'s source, if only `readers` read the difference: a layer norm written out."""
+    """Nodes that subtract the mean, if only `readers` read the difference: a layer norm written out."""
     difference = t.source(x)
     if packet(difference) is not aten.sub or not isinstance(difference.args[1], fx.Node):
         return set()

@@ -90,7 +90,7 @@ def _operator(grouping: Grouping, group: Group, owners: dict[int, str], renamed:
 
 
 def _with_own_bias(found: _Found, renamed: dict[str, str], notes: list[str], split: bool) -> list[Operator]:
-    """A dense layer that shares its matrix but not its bias, and the sum with that, where it is asked for."""
+    """A dense layer that shares its matrix but not its bias; with `split`, the bias is an operator behind it."""
     op = found.operator
     if not found.own:
         return [op]

@@ -189,7 +189,7 @@ def test_the_command_writes_a_model_that_the_program_divides(config_file, pensto
 
 
 def test_numbers_are_those_of_the_config(config_file):
-    """Two bytes unless the config says otherwise."""
+    """Two bytes by default."""
     sizes = {"float32": 4, "torch.bfloat16": 2, None: 2}
     for dtype, size in sizes.items():
         built = hf.build(config_file("llama", num_hidden_layers=1, dtype=dtype), TOKENS)
