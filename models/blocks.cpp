@@ -80,11 +80,14 @@ Tensor split_attention(Layers& net, const std::string& name, const Tensor& x, st
 Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std::int64_t heads,
                       const std::string& how, AttentionMask mask, bool dropout, bool biases) {
   if (how == "split") return split_attention(net, name, x, heads, biases);
-  const AttentionCore core = how == "plain"   ? AttentionCore::plain
-                             : how == "flash" ? AttentionCore::flash
-                                              : AttentionCore::counted;
   return net.attention(name, x, x, x, heads,
-                       {.bias = biases, .core = core, .mask = mask, .dropout = dropout});
+                       {.bias = biases, .core = attention_core(how), .mask = mask, .dropout = dropout});
+}
+
+AttentionCore attention_core(const std::string& how) {
+  return how == "plain"   ? AttentionCore::plain
+         : how == "flash" ? AttentionCore::flash
+                          : AttentionCore::counted;
 }
 
 std::string read_attention(const Parameters& p) {
@@ -108,15 +111,19 @@ ParameterInfo mask_parameter() {
           "the time of flash kernels; none: to all"};
 }
 
-void add_loss(Layers& net, const Parameters& p, const std::string& name, const Tensor& logits) {
+graph::LossKernel read_loss(const Parameters& p) {
   using graph::LossKernel;
   const std::string kernel = p.word("loss", {"no", "yes", "native", "te", "torch"});
-  if (kernel == "no") return;
-  net.loss(name, logits,
-           kernel == "native"  ? LossKernel::native
-           : kernel == "te"    ? LossKernel::te
-           : kernel == "torch" ? LossKernel::torch
-                               : LossKernel::in_place);
+  return kernel == "no"       ? LossKernel::none
+         : kernel == "native" ? LossKernel::native
+         : kernel == "te"     ? LossKernel::te
+         : kernel == "torch"  ? LossKernel::torch
+                              : LossKernel::in_place;
+}
+
+void add_loss(Layers& net, const Parameters& p, const std::string& name, const Tensor& logits) {
+  if (const graph::LossKernel kernel = read_loss(p); kernel != graph::LossKernel::none)
+    net.loss(name, logits, kernel);
 }
 
 ParameterInfo loss_parameter() {
@@ -127,7 +134,7 @@ ParameterInfo loss_parameter() {
 }
 
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
-                    Activation middle, bool biases) {
+                    Activation middle, bool biases, std::int64_t weights) {
   if (middle == Activation::swiglu) {
     const Tensor both = net.linear(name + ".dense1", x, 2 * width, {.bias = biases});
     return net.linear(name + ".dense2", net.swiglu(name + ".activation", both), x.width(), {.bias = biases});
@@ -135,7 +142,7 @@ Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::
   const bool fuse = middle == Activation::relu;
   Tensor wide =
       net.linear(name + ".dense1", x, width, {.bias = biases, .fused = fuse ? middle : Activation::none});
-  if (!fuse) wide = net.activation(name + ".activation", wide, middle);
+  if (!fuse) wide = net.activation(name + ".activation", wide, middle, weights);
   return net.linear(name + ".dense2", wide, x.width(), {.bias = biases});
 }
 
@@ -145,12 +152,9 @@ Tensor pre_norm_layer(Layers& net, const std::string& name, const Tensor& x, con
                      sizes.attention, sizes.mask, sizes.dropout, sizes.biases);
   const Tensor middle = net.add(name + ".add1", {x, attended}, sizes.dropout);
   const Tensor normed = net.layer_norm(name + ".norm2", middle);
-  std::vector<Tensor> terms = {middle};
-  if (sizes.experts)
-    for (Tensor& term : mixture(net, name, normed, *sizes.experts)) terms.push_back(std::move(term));
-  else
-    terms.push_back(feed_forward(net, name, normed, sizes.width, sizes.middle, sizes.biases));
-  return net.add(name + ".add2", terms, sizes.dropout);
+  return net.add(name + ".add2",
+                 {middle, feed_forward(net, name, normed, sizes.width, sizes.middle, sizes.biases)},
+                 sizes.dropout);
 }
 
 }  // namespace penstock::models

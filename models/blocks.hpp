@@ -1,12 +1,10 @@
 #pragma once
 // Groups of layers that several Transformer families share.
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/layers.hpp"
-#include "models/mixture.hpp"
 #include "models/parameters.hpp"
 
 namespace penstock::models {
@@ -41,30 +39,33 @@ Tensor self_attention(Layers& net, const std::string& name, const Tensor& x, std
                       const std::string& how, AttentionMask mask = AttentionMask::none, bool dropout = false,
                       bool biases = true);
 std::string read_attention(const Parameters& p);
+/// Core of the forms that are one operator.
+AttentionCore attention_core(const std::string& how);
 ParameterInfo attention_parameter(const std::string& otherwise);
 /// Parameter `mask` of decoders: causal or none.
 AttentionMask read_mask(const Parameters& p);
 ParameterInfo mask_parameter();
-/// Appends the cross entropy that the parameter `loss` names, if any.
+/// Kernel of the cross entropy that the parameter `loss` names; none: it names none.
+graph::LossKernel read_loss(const Parameters& p);
+/// Appends that cross entropy, if any.
 void add_loss(Layers& net, const Parameters& p, const std::string& name, const Tensor& logits);
 ParameterInfo loss_parameter();
 /// Two dense layers with `middle` between: fused if it is ReLU, otherwise an operator of its own.
 /// SwiGLU has gate and up as one layer of twice the width.
+/// `weights`: numbers that the activation trains.
 Tensor feed_forward(Layers& net, const std::string& name, const Tensor& x, std::int64_t width,
-                    Activation middle, bool biases = true);
+                    Activation middle, bool biases = true, std::int64_t weights = 0);
 
 struct PreNorm {
   std::int64_t heads, width;  ///< between the two dense layers
   std::string attention;      ///< as in self_attention
   Activation middle;
   AttentionMask mask = AttentionMask::none;
-  bool dropout = false;              ///< of shares, and of what either branch adds
-  bool biases = true;                ///< of dense layers and projections
-  std::optional<Mixture> experts{};  ///< instead of the dense layers
+  bool dropout = false;  ///< of shares, and of what either branch adds
+  bool biases = true;    ///< of dense layers and projections
 };
 /// The layer of GPT-2 and ViT: norms come before attention and feed-forward, inside the residual branch.
-/// Operators are named <name>.norm1, .attention, .add1, .norm2, .dense1, .activation, .dense2, .add2; experts
-/// as in mixture().
+/// Operators are named <name>.norm1, .attention, .add1, .norm2, .dense1, .activation, .dense2, .add2.
 Tensor pre_norm_layer(Layers& net, const std::string& name, const Tensor& x, const PreNorm& sizes);
 
 }  // namespace penstock::models

@@ -32,6 +32,7 @@ std::vector<ModelInfo> families() {
       deepseek_v3(),
       opt(),
       gpt_neox(),
+      decoder(),
       encoder_decoder(),
       resnet50(),
       vgg16(),

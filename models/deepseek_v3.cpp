@@ -10,88 +10,28 @@
 namespace penstock::models {
 namespace {
 
-struct Latent {
-  std::int64_t heads, query_rank, key_rank;  ///< 0: queries are projected from the token
-  std::int64_t head, rotary, value;          ///< widths: of a head's own keys, of the shared part, of values
-  AttentionMask mask;
-};
-
-struct Sizes {
-  Latent latent;
-  Mixture experts;
-  std::int64_t dense;  ///< width of a dense layer's feed-forward
-};
-
-/// The projected source of the keys, and beside it the part of the keys that all heads share (DeepSeek-V2,
-/// section 2.1). DeepSeek's code computes the two down projections as one product; here each is one operator,
-/// because what is between them is narrow.
-Tensor attention(Layers& net, const std::string& name, const Tensor& x, const Latent& a) {
-  Tensor query = x;
-  if (a.query_rank > 0)
-    query = net.rms_norm(name + ".query_norm", net.linear(name + ".query_down", x, a.query_rank));
-  const Tensor latent = net.rms_norm(name + ".key_norm", net.linear(name + ".key_down", x, a.key_rank));
-  const Tensor key = net.concat(name + ".key", {latent, net.linear(name + ".key_rotary", x, a.rotary)}, 1);
-  return net.attention(name, query, key, latent, a.heads,
-                       {.core = AttentionCore::flash,
-                        .rotary = true,
-                        .head_width = a.head + a.rotary,
-                        .hidden = x.width(),
-                        .value_head = a.value,
-                        .rotary_width = a.rotary,
-                        .mask = a.mask});
-}
-
-Tensor layer(Layers& net, const std::string& name, const Tensor& x, const Sizes& sizes, bool dense) {
-  const Tensor attended = attention(net, name + ".attention", net.rms_norm(name + ".norm1", x), sizes.latent);
-  const Tensor middle = net.add(name + ".add1", {x, attended});
-  const Tensor normed = net.rms_norm(name + ".norm2", middle);
-  std::vector<Tensor> terms = {middle};
-  const std::vector<Tensor> made = dense ? std::vector{gated_feed_forward(net, name, normed, sizes.dense)}
-                                         : mixture(net, name, normed, sizes.experts);
-  terms.insert(terms.end(), made.begin(), made.end());
-  return net.add(name + ".add2", terms);
-}
-
-Sizes read_sizes(const Parameters& p) {
-  Sizes out{{p.integer("heads", 1, kMostHeads), p.integer("query_rank", 0, kWidest),
-             p.integer("key_rank", 1, kWidest), p.integer("head_width", 1, kWidest),
-             p.integer("rotary_width", 1, kWidest), p.integer("value_width", 1, kWidest), read_mask(p)},
-            read_mixture(p),
-            p.integer("feed_forward", 1, kWidest)};
-  out.experts.sigmoid = p.word("scores", {"sigmoid", "softmax"}) == "sigmoid";
-  return out;
-}
-
-/// The token after the next: a layer with experts over the last layer's output and the next token, whose
-/// embedding and head are the decoder's (DeepSeek-V3, section 2.2).
-void predict_one_more(Layers& net, const Tensor& x, const Sizes& sizes, const Parameters& p,
-                      const std::string& head) {
-  const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest);
-  const Tensor next = net.embedding("mtp0.token.embedding", net.indices("mtp0.token.input", x.rows()),
-                                    {vocabulary, x.width(), false, "token.embedding"});
-  const Tensor both = net.concat(
-      "mtp0.concat", {net.rms_norm("mtp0.token_norm", next), net.rms_norm("mtp0.hidden_norm", x)}, 1);
-  const Tensor y = layer(net, "mtp0.layer", net.linear("mtp0.projection", both, x.width()), sizes, false);
-  const Tensor logits =
-      net.linear("mtp0.head", net.rms_norm("mtp0.norm", y), vocabulary, {.parameters_of = head});
-  add_loss(net, p, "mtp0.loss", logits);
+LatentAttention read_latent(const Parameters& p) {
+  return {p.integer("heads", 1, kMostHeads),
+          p.integer("query_rank", 0, kWidest),
+          p.integer("key_rank", 1, kWidest),
+          p.integer("head_width", 1, kWidest),
+          p.integer("rotary_width", 1, kWidest),
+          p.integer("value_width", 1, kWidest),
+          read_mask(p)};
 }
 
 graph::OpGraph build_deepseek(const Parameters& p) {
-  const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
-                     hidden = p.integer("hidden", 1, kWidest),
-                     sequence = p.integer("sequence", 1, 16 * kWidest),
-                     layers = p.integer("layers", 1, kDeepest), dense = p.integer("dense_layers", 0, layers);
-  const Sizes sizes = read_sizes(p);
-  const bool tied = p.flag("tied_head");
-  Layers net(p.model(), p.element_bytes());
-  Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
-  for (std::int64_t i = 0; i < layers; ++i) x = layer(net, "layer" + std::to_string(i), x, sizes, i < dense);
-  const Tensor logits = net.linear("head", net.rms_norm("norm", x), vocabulary,
-                                   {.parameters_of = tied ? "token.embedding" : ""});
-  add_loss(net, p, "loss", logits);
-  if (p.flag("mtp")) predict_one_more(net, x, sizes, p, tied ? "token.embedding" : "head");
-  return net.build();
+  const LatentAttention latent = read_latent(p);
+  Mixture experts = read_mixture(p);
+  experts.sigmoid = p.word("scores", {"sigmoid", "softmax"}) == "sigmoid";
+  const DecoderLayer routed{.mixer = latent, .feed_forward = experts};
+  std::vector<DecoderLayer> layers = read_layers(p, routed);
+  const DenseForm dense{p.integer("feed_forward", 1, kWidest)};
+  const std::int64_t first = p.integer("dense_layers", 0, std::ssize(layers));
+  for (std::int64_t i = 0; i < first; ++i) layers[static_cast<std::size_t>(i)].feed_forward = dense;
+  Decoder decoder = rotary_decoder(p, std::move(layers));
+  if (p.flag("mtp")) decoder.predicted = routed;
+  return build_decoder(p.model(), p.element_bytes(), decoder);
 }
 
 SizeInfo deepseek_size(const std::string& name, const std::vector<std::string>& values,

@@ -18,6 +18,7 @@ ModelInfo mixtral();
 ModelInfo deepseek_v3();
 ModelInfo opt();
 ModelInfo gpt_neox();
+ModelInfo decoder();
 ModelInfo encoder_decoder();
 ModelInfo resnet50();
 ModelInfo vgg16();

@@ -2,6 +2,7 @@
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
+#include "models/rotary_decoder.hpp"
 #include "models/stated.hpp"
 
 namespace penstock::models {
@@ -13,37 +14,40 @@ struct GptForm {
   std::optional<Mixture> experts{};
 };
 
+Activation gpt_activation(const Parameters& p) {
+  const std::string word = p.word("activation", {"gelu", "relu", "swiglu"});
+  return word == "gelu" ? Activation::gelu : word == "relu" ? Activation::relu : Activation::swiglu;
+}
+
+HeadAttention gpt_attention(const Parameters& p, bool biases) {
+  const std::string how = read_attention(p);
+  const bool dropout = p.flag("dropout");
+  if (dropout && how == "split") p.fail("dropout", "no, where attention is split");
+  return {p.heads("heads", p.integer("hidden", 1, kWidest)),
+          {.bias = biases, .core = attention_core(how), .mask = read_mask(p), .dropout = dropout},
+          how == "split"};
+}
+
+DecoderLayer gpt_layer(const Parameters& p, const GptForm& form) {
+  DecoderLayer out;
+  out.norm = NormKind::layer;
+  out.mixer = gpt_attention(p, form.biases);
+  const std::int64_t given = p.integer("feed_forward", 0, 4 * kWidest),
+                     width = given > 0 ? given : 4 * p.integer("hidden", 1, kWidest);
+  out.feed_forward = DenseForm{width, gpt_activation(p), form.biases, 0, true};
+  if (form.experts) out.feed_forward = *form.experts;
+  out.dropout = p.flag("dropout");
+  return out;
+}
+
 /// `spare_positions`: rows of the position table beyond those of the positions known.
 graph::OpGraph decoder(const Parameters& p, std::int64_t spare_positions, const GptForm& form) {
-  const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
-                     hidden = p.integer("hidden", 1, kWidest);
-  const std::int64_t sequence = p.integer("sequence", 1, kWidest), heads = p.heads("heads", hidden);
-  const std::string attention = read_attention(p);
-  const AttentionMask mask = read_mask(p);
-  const std::string word = p.word("activation", {"gelu", "relu", "swiglu"});
-  const Activation activation = word == "gelu"   ? Activation::gelu
-                                : word == "relu" ? Activation::relu
-                                                 : Activation::swiglu;
-  const bool dropout = p.flag("dropout");
-  if (dropout && attention == "split") p.fail("dropout", "no, where attention is split");
-  const std::int64_t given = p.integer("feed_forward", 0, 4 * kWidest),
-                     width = given > 0 ? given : 4 * hidden;
-  const std::int64_t known = p.integer("positions", 0, kWidest), positions = known > 0 ? known : sequence;
-  if (positions < sequence) p.fail("positions", "at least the sequence, or 0");
-  Layers net(p.model(), p.element_bytes());
-  const Tensor words =
-      net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
-  const Tensor places = net.embedding("position.embedding", net.indices("position.input", sequence),
-                                      {positions + spare_positions, hidden});
-  Tensor x = net.add("embedding.sum", {words, places});
-  const std::int64_t layers = p.integer("layers", 1, kDeepest);
-  for (std::int64_t i = 0; i < layers; ++i)
-    x = pre_norm_layer(net, "layer" + std::to_string(i), x,
-                       {heads, width, attention, activation, mask, dropout, form.biases, form.experts});
-  x = net.linear("head", net.layer_norm("norm", x), vocabulary,
-                 {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
-  add_loss(net, p, "loss", x);
-  return net.build();
+  Decoder out = rotary_decoder(p, read_layers(p, gpt_layer(p, form)));
+  const std::int64_t known = p.integer("positions", 0, kWidest), positions = known > 0 ? known : out.tokens;
+  if (positions < out.tokens) p.fail("positions", "at least the sequence, or 0");
+  out.positions = positions + spare_positions;
+  out.norm = NormKind::layer;
+  return build_decoder(p.model(), p.element_bytes(), out);
 }
 
 /// Experts as Megatron-LM makes them of a GPT: as wide as its feed-forward, with its activation.

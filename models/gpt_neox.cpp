@@ -3,45 +3,31 @@
 
 #include "models/blocks.hpp"
 #include "models/families.hpp"
+#include "models/rotary_decoder.hpp"
 
 namespace penstock::models {
 namespace {
 
-struct NeoxSizes {
-  std::int64_t heads, width;
-  AttentionCore core;
-  AttentionMask mask;
-  bool parallel;  ///< both branches read the layer's input (Wang and Komatsuzaki, GPT-J, 2021)
-};
-
-Tensor neox_layer(Layers& net, const std::string& name, const Tensor& x, const NeoxSizes& sizes) {
-  const Tensor normed = net.layer_norm(name + ".norm1", x);
-  const Tensor attended =
-      net.attention(name + ".attention", normed, normed, normed, sizes.heads,
-                    {.bias = true, .core = sizes.core, .rotary = true, .mask = sizes.mask});
-  const Tensor middle = sizes.parallel ? x : net.add(name + ".add1", {x, attended});
-  const Tensor fed =
-      feed_forward(net, name, net.layer_norm(name + ".norm2", middle), sizes.width, Activation::gelu);
-  return sizes.parallel ? net.add(name + ".add", {x, attended, fed}) : net.add(name + ".add2", {middle, fed});
+/// Both branches of a parallel layer read its input (Wang and Komatsuzaki, GPT-J, 2021).
+DecoderLayer read_neox_layer(const Parameters& p) {
+  const std::int64_t hidden = p.integer("hidden", 1, kWidest),
+                     given = p.integer("feed_forward", 0, 4 * kWidest);
+  const bool flash = p.word("attention", {"flash", "plain"}) == "flash";
+  const HeadAttention attention{p.heads("heads", hidden),
+                                {.bias = true,
+                                 .core = flash ? AttentionCore::flash : AttentionCore::plain,
+                                 .rotary = true,
+                                 .mask = read_mask(p)}};
+  return {.norm = NormKind::layer,
+          .order = p.flag("parallel") ? BranchOrder::side_by_side : BranchOrder::in_turn,
+          .mixer = attention,
+          .feed_forward = DenseForm{given > 0 ? given : 4 * hidden, Activation::gelu, true}};
 }
 
 graph::OpGraph build_gpt_neox(const Parameters& p) {
-  const std::int64_t vocabulary = p.integer("vocabulary", 1, 10 * kWidest),
-                     hidden = p.integer("hidden", 1, kWidest),
-                     sequence = p.integer("sequence", 1, 16 * kWidest),
-                     given = p.integer("feed_forward", 0, 4 * kWidest);
-  const NeoxSizes sizes{
-      p.heads("heads", hidden), given > 0 ? given : 4 * hidden,
-      p.word("attention", {"flash", "plain"}) == "flash" ? AttentionCore::flash : AttentionCore::plain,
-      read_mask(p), p.flag("parallel")};
-  Layers net(p.model(), p.element_bytes());
-  Tensor x = net.embedding("token.embedding", net.indices("token.input", sequence), {vocabulary, hidden});
-  const std::int64_t layers = p.integer("layers", 1, kDeepest);
-  for (std::int64_t i = 0; i < layers; ++i) x = neox_layer(net, "layer" + std::to_string(i), x, sizes);
-  x = net.linear("head", net.layer_norm("norm", x), vocabulary,
-                 {.parameters_of = p.flag("tied_head") ? "token.embedding" : ""});
-  add_loss(net, p, "loss", x);
-  return net.build();
+  Decoder decoder = rotary_decoder(p, read_layers(p, read_neox_layer(p)));
+  decoder.norm = NormKind::layer;
+  return build_decoder(p.model(), p.element_bytes(), decoder);
 }
 
 SizeInfo neox_size(const std::string& name, const std::string& layers, const std::string& hidden,

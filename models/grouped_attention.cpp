@@ -4,8 +4,8 @@
 
 namespace penstock::models {
 
-GroupedAttention read_grouped_attention(const Parameters& p, std::int64_t hidden) {
-  GroupedAttention out{};
+HeadAttention read_grouped_attention(const Parameters& p, std::int64_t hidden) {
+  HeadAttention out{};
   AttentionForm& form = out.form;
   form.head_width = p.integer("head_width", 0, kWidest);
   out.heads = form.head_width > 0 ? p.integer("heads", 1, kMostHeads) : p.heads("heads", hidden);
@@ -20,8 +20,7 @@ GroupedAttention read_grouped_attention(const Parameters& p, std::int64_t hidden
   form.rotary = true;
   form.qkv_bias = p.flag("qkv_bias");
   const std::string norm = p.word("qk_norm", {"yes", "no", "whole"});
-  form.qk_norm = norm == "yes";
-  form.whole_norm = norm == "whole";
+  form.key_norm = norm == "yes" ? KeyNorm::head : norm == "whole" ? KeyNorm::whole : KeyNorm::none;
   return out;
 }
 

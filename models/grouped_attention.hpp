@@ -4,18 +4,13 @@
 
 #include <vector>
 
-#include "models/layers.hpp"
+#include "models/decoder.hpp"
 #include "models/parameters.hpp"
 
 namespace penstock::models {
 
-struct GroupedAttention {
-  AttentionForm form;
-  std::int64_t heads;
-};
-
 /// Reads parameters heads, kv_heads, head_width, qkv_bias, qk_norm, attention, mask and window.
-GroupedAttention read_grouped_attention(const Parameters& p, std::int64_t hidden);
+HeadAttention read_grouped_attention(const Parameters& p, std::int64_t hidden);
 /// Declarations of the last three.
 std::vector<ParameterInfo> attention_core_parameters();
 /// Declarations of all these parameters, with the numbers of Llama 3 and Mixtral.

@@ -10,6 +10,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/in_place.hpp"
+#include "penstock/graph/scan_work.hpp"
 
 namespace penstock::models {
 
@@ -22,7 +23,9 @@ namespace {
 
 // Rough FLOPs per element. Exact values do not matter: these operators wait for memory.
 constexpr std::int64_t kNormForward = 8, kNormInputGradient = 8, kNormWeightGradient = 4, kSoftmax = 5,
-                       kRmsForward = 4, kRmsWeightGradient = 2, kSwiglu = 6, kSwigluBackward = 12;
+                       kRmsForward = 4, kRmsWeightGradient = 2, kSwiglu = 6, kSwigluBackward = 12,
+                       kGatedForward = kRmsForward + kSwiglu,
+                       kGatedBackward = kNormInputGradient + kSwigluBackward;
 
 struct ActivationInfo {
   std::int64_t forward, backward;  ///< FLOPs per element
@@ -145,6 +148,26 @@ Tensor Layers::linear(const std::string& name, const Tensor& x, std::int64_t wid
   return emit(std::move(op), {x}, shape, product(shape));
 }
 
+namespace {
+
+/// Weights of the norms of queries and keys, of `head` numbers each head and `all` numbers all heads of both.
+std::int64_t key_norm_weights(KeyNorm norm, std::int64_t head, std::int64_t all) {
+  switch (norm) {
+    case KeyNorm::none:
+    case KeyNorm::plain:
+      return 0;
+    case KeyNorm::head:
+      return 2 * head;
+    case KeyNorm::layer:
+      return 4 * head;
+    case KeyNorm::whole:
+      break;
+  }
+  return all;
+}
+
+}  // namespace
+
 Tensor Layers::attention(const std::string& name, const Tensor& query, const Tensor& key, const Tensor& value,
                          std::int64_t heads, AttentionForm form) {
   const std::int64_t width = form.hidden > 0 ? form.hidden : query.width(), queries = query.rows(),
@@ -165,7 +188,7 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
                                .core = form.core,
                                .inner = head * heads == width ? 0 : head * heads,
                                .qkv_bias = form.qkv_bias,
-                               .qk_norm = form.qk_norm || form.whole_norm,
+                               .qk_norm = form.key_norm != KeyNorm::none,
                                .query_width = query.width() == width ? 0 : query.width(),
                                .value_head = form.value_head,
                                .rotary_width = form.rotary_width,
@@ -184,10 +207,9 @@ Tensor Layers::attention(const std::string& name, const Tensor& query, const Ten
   const Flops to_inputs = if_needed(query, of_query) + if_needed(key, of_key) + if_needed(value, of_value);
   set_work(op, projections + products, products * 2 + to_output + to_inputs, projections);
   op.parameters = query.width() * inner + key_width * keyed + value.width() * valued + result * width +
-                  (form.bias || form.qkv_bias ? inner + keyed + valued : 0) + (form.bias ? width : 0) +
-                  (form.whole_norm ? inner + shared
-                   : form.qk_norm  ? 2 * head
-                                   : 0);
+                  (form.bias || form.qkv_bias ? inner + keyed + valued : 0) +
+                  (form.bias || form.output_bias ? width : 0) +
+                  key_norm_weights(form.key_norm, head, inner + shared) + (form.sinks ? heads : 0);
   // Query, key, value, the core's own, context, output; before their norms query and key once more.
   const std::int64_t saved = queries * inner + keys * (shared + valued) +
                              graph::core_bytes(op, element_bytes_).value() / element_bytes_ +
@@ -214,6 +236,34 @@ Tensor Layers::experts(const std::string& name, const Tensor& x, const Tensor& p
                              (form.clamped ? copies * first : 0) + x.elements() +
                              copies * kChoice / element_bytes_;
   return emit(std::move(op), {x, probabilities}, x.shape, saved);
+}
+
+Tensor Layers::scan(const std::string& name, const std::vector<Tensor>& operands, graph::LinearScan scan) {
+  scan.rows = operands.at(0).rows();
+  std::int64_t width = 0;
+  bool needed = false;
+  for (const Tensor& x : operands) {
+    core::require(x.rows() == scan.rows, "operands of a scan have the same tokens");
+    width += x.width();
+    needed |= x.needs_gradient;
+  }
+  core::require(width == scan.read_width(), "operands of a scan have what it reads");
+  Operator op = named(name, OpKind::scan, scan);
+  const Flops work = graph::scan_flops(scan);
+  set_work(op, work, needed ? work * 2 : Flops(0), flops(2 * scan.rows * scan.parameters()));
+  op.parameters = scan.parameters();
+  const std::int64_t kept = graph::scan_bytes(scan, element_bytes_).value();
+  return emit(std::move(op), operands, {scan.rows, scan.features()},
+              scan.rows * scan.features() + (kept + element_bytes_ - 1) / element_bytes_);
+}
+
+Tensor Layers::short_convolution(const std::string& name, const Tensor& x, ConvolutionForm form) {
+  const graph::ShortConvolution asked{x.rows(), x.width(), form.kernel, form.bias, form.silu};
+  Operator op = named(name, OpKind::short_convolution, asked);
+  const Flops work = flops(2 * x.elements() * form.kernel);
+  set_work(op, work, if_needed(x, work), work);
+  op.parameters = x.width() * (form.kernel + (form.bias ? 1 : 0));
+  return emit(std::move(op), {x}, x.shape, x.elements());
 }
 
 Tensor Layers::matmul(const std::string& name, const Tensor& a, const Tensor& b, Product p,
@@ -278,22 +328,22 @@ Tensor Layers::adaptive_average_pool(const std::string& name, const Tensor& x, s
 }
 
 Tensor Layers::norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
-                    graph::NormForm form, bool weights) {
+                    graph::NormForm form, std::int64_t parameters) {
   Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), channels, form});
   const Flops per_element = flops(x.elements());
   set_work(op, per_element * kNormForward, if_needed(x, per_element * kNormInputGradient),
-           weights ? per_element * kNormWeightGradient : Flops(0));
-  if (weights) op.parameters = 2 * channels;
+           parameters > 0 ? per_element * kNormWeightGradient : Flops(0));
+  op.parameters = parameters;
   return emit(std::move(op), {x}, x.shape, x.elements() + statistics);
 }
 
 // Keeps mean and deviation of every row.
 Tensor Layers::layer_norm(const std::string& name, const Tensor& x) {
-  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, true);
+  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, 2 * x.width());
 }
 
 Tensor Layers::plain_norm(const std::string& name, const Tensor& x) {
-  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, false);
+  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, 0);
 }
 
 Tensor Layers::modulate(const std::string& name, const Tensor& x, const Tensor& by) {
@@ -303,26 +353,63 @@ Tensor Layers::modulate(const std::string& name, const Tensor& x, const Tensor& 
   return emit(std::move(op), {x, by}, x.shape, x.elements());
 }
 
+Tensor Layers::multiply(const std::string& name, const Tensor& a, const Tensor& b) {
+  core::require(a.shape == b.shape, "factors of a product have one shape");
+  Operator op = named(name, OpKind::elementwise, graph::Elementwise{a.elements(), 2, true});
+  const Flops once = flops(a.elements());
+  set_work(op, once, if_needed(a, once) + if_needed(b, once), Flops(0));
+  return emit(std::move(op), {a, b}, a.shape, a.elements());
+}
+
 // Keeps the root of every row.
-Tensor Layers::rms_norm(const std::string& name, const Tensor& x) {
+Tensor Layers::rms_norm(const std::string& name, const Tensor& x, bool weights) {
   Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), x.width(), graph::NormForm::rms});
   const Flops per_element = flops(x.elements());
   set_work(op, per_element * kRmsForward, if_needed(x, per_element * kNormInputGradient),
-           per_element * kRmsWeightGradient);
-  op.parameters = x.width();
+           weights ? per_element * kRmsWeightGradient : Flops(0));
+  if (weights) op.parameters = x.width();
   return emit(std::move(op), {x}, x.shape, x.elements() + x.rows());
+}
+
+Tensor Layers::normalised(const std::string& name, const Tensor& x, NormKind kind) {
+  switch (kind) {
+    case NormKind::rms:
+    case NormKind::rms_plain:
+      return rms_norm(name, x, kind == NormKind::rms);
+    case NormKind::layer:
+      return layer_norm(name, x);
+    case NormKind::layer_plain:
+      return plain_norm(name, x);
+    case NormKind::layer_unbiased:
+      break;
+  }
+  return norm(name, x, x.width(), 2 * x.rows(), graph::NormForm::layer, x.width());
+}
+
+// Keeps the root of every group of a row.
+Tensor Layers::gated_norm(const std::string& name, const Tensor& x, const Tensor& gate, std::int64_t groups,
+                          std::int64_t weights) {
+  core::require(x.shape == gate.shape && x.width() % groups == 0, "a gate is as large as what it multiplies");
+  Operator op = named(name, OpKind::norm, graph::Norm{x.elements(), x.width(), graph::NormForm::gated});
+  const Flops per_element = flops(x.elements());
+  set_work(op, per_element * kGatedForward,
+           x.needs_gradient || gate.needs_gradient ? per_element * kGatedBackward : Flops(0),
+           per_element * kRmsWeightGradient);
+  op.parameters = weights;
+  return emit(std::move(op), {x, gate}, x.shape, x.elements() + x.rows() * groups);
 }
 
 // Batch-norm statistics are per batch, not per sample.
 Tensor Layers::batch_norm(const std::string& name, const Tensor& x) {
-  return norm(name, x, x.shape[0], 0, graph::NormForm::batch, true);
+  return norm(name, x, x.shape[0], 0, graph::NormForm::batch, 2 * x.shape[0]);
 }
 
-Tensor Layers::activation(const std::string& name, const Tensor& x, Activation kind) {
+Tensor Layers::activation(const std::string& name, const Tensor& x, Activation kind, std::int64_t weights) {
   const ActivationInfo& cost = info(kind);
   Operator op = named(name, OpKind::activation, graph::Activation{x.elements(), kind});
   set_work(op, flops(cost.forward * x.elements()), if_needed(x, flops(cost.backward * x.elements())),
-           Flops(0));
+           flops(weights * x.elements()));
+  op.parameters = weights;
   return emit(std::move(op), {x}, x.shape, cost.in_place ? 0 : x.elements());
 }
 

@@ -48,22 +48,36 @@ struct Window {
   std::array<std::int64_t, 2> padding = {0, 0};
 };
 
+/// Norm over the numbers of a token. `rms`: by the root of their mean square, one weight each (Zhang and
+/// Sennrich, NeurIPS 2019). `layer`: with mean, weights and biases. `unbiased`: without biases. `plain`: neither.
+enum class NormKind : std::uint8_t { rms, rms_plain, layer, layer_unbiased, layer_plain };
+
+/// Norms of queries and keys. `head`: by the root of each head, one weight per number of a head (Qwen3).
+/// `whole`: one weight per number of all heads (OLMoE). `plain`: without weights (Llama 4). `layer`: of each
+/// head with mean, weights and biases (Persimmon).
+enum class KeyNorm : std::uint8_t { none, head, whole, plain, layer };
+
 struct AttentionForm {
   bool bias = false;
   AttentionCore core = AttentionCore::counted;
   std::int64_t kv_heads =
       0;                ///< that groups of heads share (Ainslie et al., GQA, EMNLP 2023); 0: each has its own
   bool rotary = false;  ///< queries and keys are turned by their positions (Su et al., RoFormer, 2021)
-  bool qkv_bias = false;  ///< biases of only query, key and value (Qwen2)
-  bool qk_norm = false;   ///< queries and keys are normalised head by head, by their root (Qwen3)
-  /// Queries and keys are normalised over all heads together, with one weight per number (OLMoE)
-  bool whole_norm = false;
-  std::int64_t head_width = 0;                    ///< 0: heads together are as wide as the query
-  std::int64_t hidden = 0;                        ///< width of its output; 0: as the query
+  bool qkv_bias = false;     ///< biases of only query, key and value (Qwen2)
+  bool output_bias = false;  ///< only the output has a bias (GPT-Neo)
+  KeyNorm key_norm = KeyNorm::none;
+  bool sinks = false;           ///< each head of queries has a learned score of no key (GPT-OSS)
+  std::int64_t head_width = 0;  ///< 0: heads together are as wide as the query
+  std::int64_t hidden = 0;      ///< width of its output; 0: as the query
   std::int64_t value_head = 0, rotary_width = 0;  ///< graph::Attention
   AttentionMask mask = AttentionMask::none;
   std::int64_t reach = 0;  ///< tokens, of a mask that has one
   bool dropout = false;    ///< graph::Attention
+};
+
+struct ConvolutionForm {
+  std::int64_t kernel = 4;          ///< tokens that an output reads
+  bool bias = false, silu = false;  ///< graph::ShortConvolution
 };
 
 struct ExpertForm {
@@ -103,6 +117,13 @@ class Layers {
   /// - outputs of the first matrices, also clamped if they are, and inputs of the last one;
   /// - the output.
   Tensor experts(const std::string& name, const Tensor& x, const Tensor& probabilities, ExpertForm form);
+  /// Linear attention or a state space over the tokens of its operands, which have rows in common and
+  /// LinearScan::read_width() numbers in each; `scan.rows` is set. Work and kept tensors: graph/scan_work.hpp, and its
+  /// output.
+  Tensor scan(const std::string& name, const std::vector<Tensor>& operands, graph::LinearScan scan);
+  /// Convolves each channel along the tokens. Only its output is kept: with silu, its kernel computes the
+  /// convolution again in the backward pass (causal_conv1d).
+  Tensor short_convolution(const std::string& name, const Tensor& x, ConvolutionForm form = {});
   Tensor matmul(const std::string& name, const Tensor& a, const Tensor& b, Product product,
                 const Shape& shape);
   Tensor embedding(const std::string& name, const Tensor& rows, const Table& table);
@@ -118,10 +139,17 @@ class Layers {
   Tensor plain_norm(const std::string& name, const Tensor& x);  ///< a layer norm without weights
   /// Every row of `x` scaled, and shifted or added to, by numbers that all rows share; one kernel.
   Tensor modulate(const std::string& name, const Tensor& x, const Tensor& by);
+  Tensor multiply(const std::string& name, const Tensor& a, const Tensor& b);  ///< number by number
   /// Divides by the root of the mean square, without bias (Zhang and Sennrich, NeurIPS 2019).
-  Tensor rms_norm(const std::string& name, const Tensor& x);
+  Tensor rms_norm(const std::string& name, const Tensor& x, bool weights = true);
+  /// rms_norm in `groups` parts of each row, times silu of `gate`; one kernel. `weights` trainable numbers, which
+  /// groups may share.
+  Tensor gated_norm(const std::string& name, const Tensor& x, const Tensor& gate, std::int64_t groups,
+                    std::int64_t weights);
+  Tensor normalised(const std::string& name, const Tensor& x, NormKind kind);
   Tensor batch_norm(const std::string& name, const Tensor& x);
-  Tensor activation(const std::string& name, const Tensor& x, Activation kind);
+  /// `weights`: numbers of its own that train (xIELU has two).
+  Tensor activation(const std::string& name, const Tensor& x, Activation kind, std::int64_t weights = 0);
   /// Halves the width: the first half, through swish, times the second (Shazeer, GLU Variants, 2020); one
   /// kernel.
   Tensor swiglu(const std::string& name, const Tensor& x);
@@ -135,7 +163,8 @@ class Layers {
   /// Joins `parts` into `shape`. In memory, with channels last, it has `rows` rows of `part0`, `part1`, ...
   /// numbers side by side.
   Tensor concat(const std::string& name, const std::vector<Tensor>& parts, std::size_t axis = 0);
-  /// Returns the numbers of `x` with another shape, or their leading part if `shape` is smaller.
+  /// Returns the numbers of `x` with another shape, or their leading part if `shape` is smaller. Mixers of hybrid
+  /// decoders show a part of every row; costs need only its size, and no replay runs these.
   Tensor view(const std::string& name, const Tensor& x, Shape shape);
   Tensor flatten(const std::string& name, const Tensor& x) { return view(name, x, {x.elements()}); }
 
@@ -148,7 +177,7 @@ class Layers {
   Tensor emit(graph::Operator op, const std::vector<Tensor>& inputs, Shape shape,
               std::int64_t saved_elements);
   Tensor norm(const std::string& name, const Tensor& x, std::int64_t channels, std::int64_t statistics,
-              graph::NormForm form, bool weights);
+              graph::NormForm form, std::int64_t parameters);
   Tensor pool(const std::string& name, const Tensor& x, const Shape& shape, std::int64_t work_per_output,
               const Window& window, bool average);
 

@@ -2,6 +2,7 @@
 // relatives, which differ only in attention.
 
 #include "models/families.hpp"
+#include "models/grouped_attention.hpp"
 #include "models/rotary_decoder.hpp"
 #include "models/stated.hpp"
 
@@ -9,11 +10,10 @@ namespace penstock::models {
 namespace {
 
 graph::OpGraph build_llama(const Parameters& p) {
-  const GroupedAttention attention = read_grouped_attention(p, p.integer("hidden", 1, kWidest));
-  const std::int64_t width = p.integer("feed_forward", 1, kWidest);
-  return rotary_decoder(p, [&](Layers& net, const std::string& name, const Tensor& x) {
-    return llama_layer(net, name, x, attention, width);
-  });
+  const HeadAttention attention = read_grouped_attention(p, p.integer("hidden", 1, kWidest));
+  const DecoderLayer layer{.mixer = attention,
+                           .feed_forward = DenseForm{p.integer("feed_forward", 1, kWidest)}};
+  return build_decoder(p.model(), p.element_bytes(), rotary_decoder(p, read_layers(p, layer)));
 }
 
 SizeInfo size(const std::string& name, const std::vector<std::string>& values,

@@ -2,6 +2,7 @@
 // Qwen and OLMoE.
 
 #include "models/families.hpp"
+#include "models/grouped_attention.hpp"
 #include "models/mixture.hpp"
 #include "models/rotary_decoder.hpp"
 #include "models/stated.hpp"
@@ -10,17 +11,13 @@ namespace penstock::models {
 namespace {
 
 graph::OpGraph build_mixtral(const Parameters& p) {
-  const GroupedAttention attention = read_grouped_attention(p, p.integer("hidden", 1, kWidest));
+  const HeadAttention attention = read_grouped_attention(p, p.integer("hidden", 1, kWidest));
   Mixture experts = read_mixture(p);
   experts.shared_gate = p.flag("shared_gate");
   experts.bias = p.flag("expert_bias");
   experts.clamped = p.flag("expert_clamp");
-  return rotary_decoder(p, [&](Layers& net, const std::string& name, const Tensor& x) {
-    const Tensor middle = attend(net, name, x, attention);
-    std::vector<Tensor> terms = mixture(net, name, net.rms_norm(name + ".norm2", middle), experts);
-    terms.insert(terms.begin(), middle);
-    return net.add(name + ".add2", terms);
-  });
+  const DecoderLayer layer{.mixer = attention, .feed_forward = experts};
+  return build_decoder(p.model(), p.element_bytes(), rotary_decoder(p, read_layers(p, layer)));
 }
 
 SizeInfo mixtral_size(const std::string& name, const std::vector<std::string>& values,

@@ -1,6 +1,6 @@
 #include "models/mixture.hpp"
 
-#include "models/rotary_decoder.hpp"
+#include "models/dense_forward.hpp"
 
 namespace penstock::models {
 namespace {
@@ -34,14 +34,14 @@ std::vector<ParameterInfo> mixture_parameters(const Mixture& defaults) {
 }
 
 std::vector<Tensor> mixture(Layers& net, const std::string& name, const Tensor& x, const Mixture& m) {
-  const Tensor logits = net.linear(name + ".router", x, m.experts);
+  const Tensor logits = net.linear(name + ".router", x, m.experts, {.bias = m.router_bias});
   const Tensor scores = m.sigmoid ? net.activation(name + ".scores", logits, Activation::sigmoid)
                                   : net.softmax(name + ".scores", logits);
   std::vector<Tensor> terms = {net.experts(
       name + ".experts", x, scores,
       {.chosen = m.chosen, .inner = m.width, .gated = m.gated, .bias = m.bias, .clamped = m.clamped})};
   if (m.shared == 0) return terms;
-  const Tensor shared = gated_feed_forward(net, name + ".shared", x, m.shared);
+  const Tensor shared = gated_feed_forward(net, name + ".shared", x, m.shared, m.shared_bias);
   terms.push_back(m.shared_gate ? gated_by_token(net, name + ".shared.gate", x, shared) : shared);
   return terms;
 }

@@ -14,6 +14,8 @@ struct Mixture {
   bool shared_gate = false;             ///< a sigmoid of the token multiplies the shared output (Qwen2)
   bool bias = false, clamped = false;   ///< of experts (GPT-OSS): graph::Experts
   bool gated = true;                    ///< experts with gate and up projection; else one matrix and GELU
+  bool router_bias = false;             ///< a bias of the router's matrix (GPT-OSS)
+  bool shared_bias = false;             ///< biases of the feed-forward that every token takes
   bool sigmoid = false;                 ///< scores of the router by sigmoid (DeepSeek-V3), not by softmax
 };
 

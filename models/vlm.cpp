@@ -2,8 +2,8 @@
 // sound, projectors to the language model's width, and Llama's decoder over all tokens in a row.
 
 #include "models/blocks.hpp"
+#include "models/decoder.hpp"
 #include "models/families.hpp"
-#include "models/rotary_decoder.hpp"
 
 namespace penstock::models {
 namespace {
@@ -82,13 +82,14 @@ Tensor project(Layers& net, const std::string& name, const Tensor& x, std::int64
 
 /// Llama's layers and head.
 Tensor decode(Layers& net, const Parameters& p, Tensor x, std::int64_t vocabulary) {
-  GroupedAttention attention{{.core = AttentionCore::flash, .rotary = true, .mask = AttentionMask::causal},
-                             p.heads("heads", x.width())};
+  HeadAttention attention{p.heads("heads", x.width()),
+                          {.core = AttentionCore::flash, .rotary = true, .mask = AttentionMask::causal}};
   attention.form.kv_heads = p.integer("kv_heads", 1, attention.heads);
   if (attention.heads % attention.form.kv_heads != 0) p.fail("kv_heads", "a divisor of the heads");
-  const std::int64_t width = p.integer("feed_forward", 1, kWidest), layers = p.integer("layers", 1, kDeepest);
-  for (std::int64_t i = 0; i < layers; ++i)
-    x = llama_layer(net, "layer" + std::to_string(i), x, attention, width);
+  const DecoderLayer layer{.mixer = attention,
+                           .feed_forward = DenseForm{p.integer("feed_forward", 1, kWidest)}};
+  const std::int64_t layers = p.integer("layers", 1, kDeepest);
+  for (std::int64_t i = 0; i < layers; ++i) x = decoder_layer(net, "layer" + std::to_string(i), x, layer);
   return net.linear("head", net.rms_norm("norm", x), vocabulary);
 }
 

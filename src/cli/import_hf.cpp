@@ -1,5 +1,6 @@
 // penstock import hf: a Hugging Face config becomes a model reference.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "import_command.hpp"
 #include "models/catalogue.hpp"
@@ -42,16 +43,11 @@ core::ExitCode run(const ImportHfFlags& flags) {
 
 void add_import_hf(CLI::App& import, Action& action) {
   auto* command = import.add_subcommand("hf", "Read a Hugging Face config.json.");
-  command->footer(
+  command->footer(fmt::format(
       "Writes a model reference: a model of the zoo with its parameters, which every command takes in place "
-      "of a "
-      "model. They take the config itself as well. Reads llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, "
-      "qwen3_moe, olmoe, deepseek_v2, deepseek_v3, kimi_k2, gpt2, "
-      "gpt_neox, opt, "
-      "bert, vit and llava; other architectures, and keys or values that would make another network, are "
-      "refused by "
-      "name. "
-      "Neither network nor torch is needed.\n\n"
+      "of a model. They take the config itself as well. Values of model_type that are read: {}. Other "
+      "architectures, and keys or values that would make another network, are refused by name. Neither "
+      "network nor torch is needed.\n\n"
       "With --through torch, Python's transformers builds the class on the device meta and torch.export reads it: "
       "most causal language models, as a model file. It takes some seconds, downloads nothing, and runs no "
       "code of the model. python3, or the interpreter in PENSTOCK_PYTHON, needs torch, transformers and the "
@@ -61,7 +57,8 @@ void add_import_hf(CLI::App& import, Action& action) {
       "  penstock import hf config.json --through torch --tokens 4096 -o gpt_oss.json\n"
       "  penstock plan --model llama.yaml --precision mixed_bf16 --optimizer adam --cluster dgx_h100 \\\n"
       "      --mini-batch 64 --planner megatron\n"
-      "  penstock plan --model config.json -p sequence=4096 --cluster dgx_h100 --mini-batch 64");
+      "  penstock plan --model config.json -p sequence=4096 --cluster dgx_h100 --mini-batch 64",
+      fmt::join(frameworks::hf_model_types(), ", ")));
   auto flags = std::make_shared<ImportHfFlags>();
   command->add_option("file", flags->file, "the config")->required()->type_name("FILE");
   command

@@ -6,6 +6,7 @@
 #include "penstock/cost/utilisation.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
+#include "scan_kernels.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -35,17 +36,23 @@ Seconds launch(const AnalyticConstants& constants, const cluster::DeviceType& de
   return constants.streaming ? constants.streaming->latency : device.launch_overhead;
 }
 
+Seconds computed(const AnalyticConstants& constants, const cluster::DeviceType& device,
+                 cluster::Precision precision, double flops, double outputs) {
+  if (flops <= 0) return Seconds(0);
+  const double half = constants.half_rate_outputs * device.multiprocessors;
+  const double split = std::min(half, flops / 2 / constants.split_depth);
+  const double parallel = std::max({outputs, split, 1.0});
+  const double rate =
+      device.peak_rate(precision).value() * constants.compute_efficiency * parallel / (parallel + half);
+  return Seconds(flops / rate);
+}
+
 Seconds pass_time(const AnalyticConstants& constants, const cluster::DeviceType& device,
                   cluster::Precision precision, OpKind kind, const PassWork& pass) {
   if (pass.flops <= 0 && pass.bytes <= 0) return Seconds(0);
-  const double half = constants.half_rate_outputs * device.multiprocessors;
-  const double split = std::min(half, pass.flops / 2 / constants.split_depth);
-  const double parallel = std::max({pass.outputs, split, 1.0});
-  const double rate =
-      device.peak_rate(precision).value() * constants.compute_efficiency * parallel / (parallel + half);
-  const double compute = pass.flops > 0 ? pass.flops / rate : 0;
+  const Seconds compute = computed(constants, device, precision, pass.flops, pass.outputs);
   return launch(constants, device) * launches(kind) +
-         std::max(Seconds(compute), streamed(constants, device, pass.bytes));
+         std::max(compute, streamed(constants, device, pass.bytes));
 }
 
 /// How often the kernels of plain attention read or write its scores (heads x queries x keys). Forward:
@@ -180,6 +187,37 @@ OpTime AnalyticCosts::experts_time(const graph::OpGraph& graph, core::OpId id,
   return out;
 }
 
+OpTime AnalyticCosts::scan_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                                double samples, const OpShard& part, const ProductSeconds& product) const {
+  constexpr double kWhole = 4;  // bytes of a number in fp32
+  const graph::Operator& op = graph.op(id);
+  const double n = samples * part.part, element = graph.element_bytes(),
+               rate = device.peak_rate(cluster::Precision::fp32).value() * constants_.compute_efficiency;
+  const auto time = [&](const ScanKernel& kernel) {
+    Seconds computing(kernel.vector_flops * n / rate);
+    for (const graph::Matmul& p : kernel.products)
+      computing += product(static_cast<double>(p.batch) * static_cast<double>(p.rows) * n,
+                           static_cast<double>(p.columns), static_cast<double>(p.inner));
+    const double bytes = (kernel.numbers * element + kernel.whole * kWhole) * n;
+    return launch(constants_, device) + std::max(computing, streamed(constants_, device, bytes));
+  };
+  const ScanKernels kernels = scan_kernels(as<graph::LinearScan>(op));
+  OpTime out;
+  for (const ScanKernel& kernel : kernels.forward) out.forward += time(kernel);
+  if (op.input_gradient_flops.value() <= 0 && !graph::weighs(op)) return out;
+  Seconds& backward = op.input_gradient_flops.value() > 0 ? out.input_gradient : out.weight_gradient;
+  for (const ScanKernel& kernel : kernels.backward) backward += time(kernel);
+  return out;
+}
+
+OpTime AnalyticCosts::scan_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                                double samples, const OpShard& part) const {
+  const cluster::Precision precision = precision_of(graph, device);
+  return scan_time(graph, id, device, samples, part, [&](double rows, double columns, double inner) {
+    return computed(constants_, device, precision, 2 * rows * columns * inner, rows * columns);
+  });
+}
+
 OpTime AnalyticCosts::op_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
                               std::int64_t samples) const {
   return part_time(graph, id, device, samples, {});
@@ -193,6 +231,8 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
     return op_time(graph, id, device, samples_of(samples, part.part));
   if (op.kind == OpKind::experts && as<graph::Experts>(op).chosen > 0)
     return experts_time(graph, id, device, static_cast<double>(samples), part);
+  if (op.kind == OpKind::scan && as<graph::LinearScan>(op).chunk > 0)
+    return scan_time(graph, id, device, static_cast<double>(samples), part);
   if (graph::is_loss(op)) return loss_time(graph, id, device, static_cast<double>(samples) * part.part);
   const double n = static_cast<double>(samples), element = graph.element_bytes();
   double input = 0;

@@ -158,7 +158,8 @@ Envelope backward_workspace(const graph::OpGraph& graph, std::span<const Backwar
 }
 
 bool waits_for_weights(const Operator& op, cluster::SplitBackward split) {
-  const bool product = op.kind != OpKind::norm && op.kind != OpKind::embedding;
+  const bool product =
+      op.kind != OpKind::norm && op.kind != OpKind::embedding && !graph::passes_tokens_on(op);
   return graph::weighs(op) && (product || split == cluster::SplitBackward::all_saved);
 }
 

@@ -113,7 +113,9 @@ const std::string& digest_of_curves() {
   return digest;
 }
 
-std::optional<CurveChoice> curves_for(const cluster::DeviceType& type) {
+namespace {
+
+std::optional<CurveChoice> find_curves(const cluster::DeviceType& type) {
   const std::string name = core::lower_case(type.name);
   const auto curves = [](std::string_view of) {
     return &*std::ranges::find(built_in_curves(), of, &Curves::name);
@@ -123,6 +125,24 @@ std::optional<CurveChoice> curves_for(const cluster::DeviceType& type) {
   for (const Curves& each : built_in_curves())
     if (name.find(each.name) != name.npos) return CurveChoice{&each, same_peak(type, each.device)};
   return {};
+}
+
+/// The curves found last, and all that they depend on.
+struct CurveMemo {
+  std::string name;
+  core::FlopRate peak;
+  std::optional<CurveChoice> choice;
+};
+
+}  // namespace
+
+// Searches need the curves of one type millions of times in a row.
+std::optional<CurveChoice> curves_for(const cluster::DeviceType& type) {
+  thread_local CurveMemo last;
+  const core::FlopRate peak = type.peak_rate(cluster::Precision::bf16);
+  if (last.name.empty() || last.name != type.name || last.peak != peak)
+    last = {type.name, peak, find_curves(type)};
+  return last.choice;
 }
 
 std::optional<PredictionError> prediction_error(std::string_view device_type) {

@@ -288,6 +288,12 @@ Estimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, const 
     return linear(op, static_cast<double>(samples), part);
   if (graph.element_bytes() == kElement && op.kind == OpKind::experts)
     return experts(graph, id, device, static_cast<double>(samples), part);
+  if (graph.element_bytes() == kElement && op.kind == OpKind::scan && as<graph::LinearScan>(op).chunk > 0)
+    return all_of(analytic_.scan_time(graph, id, device, static_cast<double>(samples), part,
+                                      [&](double rows, double columns, double inner) {
+                                        return product(rows, columns, inner).time;
+                                      }),
+                  Origin::analytic);
   if (graph.element_bytes() != kElement || op.kind != OpKind::attention || !self)
     return all_of(analytic_.part_time(graph, id, device, samples, part), Origin::analytic);
   const Estimate outer = projections(op, static_cast<double>(samples), part);

@@ -4,6 +4,7 @@
 
 #include "experts.hpp"
 #include "penstock/cost/unfused.hpp"
+#include "scan_kernels.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -47,6 +48,12 @@ Launches expert_launches(const graph::Experts& e) {
   return {forward + products, backward + products, products};
 }
 
+/// One pass makes all gradients.
+Launches scan_launches(const graph::LinearScan& s) {
+  const ScanKernels kernels = scan_kernels(s);
+  return {static_cast<int>(kernels.forward.size()), static_cast<int>(kernels.backward.size()), 0};
+}
+
 /// Kernels of one pass where the operator has it.
 Launches kernels(const graph::Operator& op) {
   switch (op.kind) {
@@ -61,6 +68,10 @@ Launches kernels(const graph::Operator& op) {
       return flash(op) ? kFlashAttention : kPlainAttention;
     case OpKind::experts:
       return expert_launches(as<graph::Experts>(op));
+    case OpKind::scan:
+      return scan_launches(as<graph::LinearScan>(op));
+    case OpKind::short_convolution:
+      return {1, 1, 0};
     case OpKind::linear:
       return {1, 1, as<graph::Linear>(op).bias ? 2 : 1};
     case OpKind::convolution:

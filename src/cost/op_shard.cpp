@@ -26,6 +26,11 @@ struct Divide {
       if (*extent > 0) (*this)(*extent);
   }
   void operator()(graph::Experts& a) { (*this)(tokens ? a.rows : a.inner); }
+  void operator()(graph::LinearScan& a) {
+    (*this)(a.heads);
+    if (a.groups > 0) (*this)(a.groups);
+  }
+  void operator()(graph::ShortConvolution& a) { (*this)(a.channels); }
   void operator()(graph::Embedding& a) { (*this)(a.rows); }
   void operator()(graph::Activation& a) { (*this)(a.elements); }
   void operator()(graph::Elementwise& a) { (*this)(a.elements); }

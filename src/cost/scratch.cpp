@@ -1,4 +1,5 @@
 #include "penstock/cost/cost_model.hpp"
+#include "scan_kernels.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -34,12 +35,23 @@ Scratch of_experts(const graph::Experts& e, std::int64_t element_bytes) {
   return {{{}, rows.each * 2}, rows, first};
 }
 
+Scratch of_scan(const graph::LinearScan& scan, std::int64_t element_bytes) {
+  constexpr std::int64_t kWhole = 4;  // bytes of a number in fp32
+  const ScanScratch held = scan_scratch(scan);
+  return {{{},
+           Bytes(static_cast<std::int64_t>(held.numbers) * element_bytes +
+                 static_cast<std::int64_t>(held.whole) * kWhole)},
+          {},
+          {}};
+}
+
 }  // namespace
 
 Scratch plain_scratch(const graph::OpGraph& graph, core::OpId id) {
   const Operator& op = graph.op(id);
   if (op.kind == OpKind::attention) return of_attention(as<graph::Attention>(op), graph.element_bytes());
   if (op.kind == OpKind::experts) return of_experts(as<graph::Experts>(op), graph.element_bytes());
+  if (op.kind == OpKind::scan) return of_scan(as<graph::LinearScan>(op), graph.element_bytes());
   if (graph::is_loss(op)) return of_loss(as<graph::Softmax>(op), graph.element_bytes());
   if (op.kind == OpKind::norm) return {{}, {}, {graph.parameter_bytes(id), {}}};
   if (as<graph::Linear>(op).function == graph::Function::none) return {};

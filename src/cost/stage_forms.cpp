@@ -10,6 +10,7 @@
 
 #include "penstock/core/digest.hpp"
 #include "penstock/core/varint.hpp"
+#include "penstock/cost/alike_operators.hpp"
 #include "penstock/cost/host.hpp"
 #include "penstock/plan/recomputation.hpp"
 
@@ -247,6 +248,16 @@ std::string StageForms::name(std::span<const DeviceId> devices) const {
     add(static_cast<std::uint64_t>(std::ranges::lower_bound(nodes, problem_.cluster.node(device)) -
                                    nodes.begin()));
     add(place_[device.index()]);
+  }
+  return out;
+}
+
+std::vector<std::uint32_t> alike_operators(const Problem& problem) {
+  StageForms forms(problem);
+  std::vector<std::uint32_t> out;
+  for (std::size_t op = 0; op < problem.graph.size(); ++op) {
+    const OpId id(op);
+    out.push_back(forms.operators({&id, 1}).number);
   }
   return out;
 }

@@ -322,8 +322,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                 : "";
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
-      "{:.1f} "
-      "%, exposed communication {:.1f} %, peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}{}{}",
+      "{:.1f} % (exposed communication {:.1f} %), peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}{}{}",
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),

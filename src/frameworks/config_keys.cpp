@@ -157,6 +157,11 @@ std::optional<core::Yaml> ConfigKeys::find(std::string_view key) {
   return found && !is_null(*found) ? found : std::nullopt;
 }
 
+bool ConfigKeys::states(std::string_view key) {
+  read_.emplace(key);
+  return root_.find(key).has_value();
+}
+
 core::Yaml ConfigKeys::at(std::string_view key) {
   const auto found = find(key);
   if (!found) root_.fail(fmt::format("the key '{}' is missing", key));

@@ -24,6 +24,8 @@ class ConfigKeys {
   explicit ConfigKeys(core::Yaml root, ConfigDefaults defaults = {});
 
   std::optional<core::Yaml> find(std::string_view key);
+  /// True if the key is there, also where it is null.
+  bool states(std::string_view key);
   core::Yaml at(std::string_view key);       ///< must be there
   std::int64_t count(std::string_view key);  ///< from 1 on; must be there or have a default
   std::int64_t count(std::string_view key, std::int64_t otherwise);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "megatron_lines.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/spelling.hpp"
 #include "penstock/schedule/plan_order.hpp"
@@ -50,6 +51,9 @@ std::vector<std::string> model_refusals(const Framework& framework, const plan::
     if (const auto found = values.find(name); found != values.end() && found->second != value)
       out.push_back(fmt::format("gets plans of {} with {}={} only: the model has {}", model.name, name, value,
                                 found->second));
+  if (framework.unknown_parts)
+    for (const std::string& part : framework.unknown_parts(model))
+      out.push_back(fmt::format("has no words for {} of the model {}", part, model.name));
   return out;
 }
 
@@ -231,7 +235,9 @@ const std::vector<Framework>& catalogue() {
         .context_by_flash = true,
         .precisions = {"fp32", "mixed_bf16", "mixed_fp16"}},
        {},
-       to_megatron},
+       to_megatron,
+       {},
+       megatron_unknown_parts},
       {"torchtitan",
        "0.3",
        "torchtitan",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "decoder_keys.hpp"
 #include "hf_statements.hpp"
 
 namespace penstock::frameworks {
@@ -347,6 +348,40 @@ ConfigDefaults with(ConfigDefaults some, const ConfigDefaults& more) {
   return some;
 }
 
+HfArchitecture described(const DecoderRow& row) {
+  return {
+      row.model_type,
+      "decoder",
+      {row.model_class},
+      "",
+      [&row](ConfigKeys& keys, Tokens tokens, Parameters& out) { read_decoder_row(keys, row, tokens, out); }};
+}
+
+/// The language model of a config of configs.
+HfArchitecture described_text(std::string_view model_type, std::string_view model_class,
+                              std::string_view whole, const DecoderRow& row) {
+  return {model_type,
+          "decoder",
+          {model_class, whole},
+          "its language model, without towers",
+          [&row](ConfigKeys& keys, Tokens tokens, Parameters& out) {
+            ConfigKeys text(keys.at("text_config"));
+            read_decoder_row(text, row, tokens, out);
+            text.refuse_others(std::string(row.model_type));
+            keys.pass({"vision_config", "audio_config", "tie_word_embeddings", "boi_token_index",
+                       "eoi_token_index", "image_token_index", "boi_token_id", "eoi_token_id",
+                       "image_token_id", "mm_tokens_per_image"});
+          }};
+}
+
+void add_described(std::vector<HfArchitecture>& all) {
+  for (const DecoderRow& row : decoder_rows()) {
+    all.push_back(described(row));
+    if (row.model_type == "llama4_text")
+      all.push_back(described_text("llama4", "Llama4ForCausalLM", "Llama4ForConditionalGeneration", row));
+  }
+}
+
 }  // namespace
 
 const std::vector<HfArchitecture>& hf_architectures() {
@@ -362,97 +397,102 @@ const std::vector<HfArchitecture>& hf_architectures() {
                                                             {"moe_intermediate_size", 2048},
                                                             {"num_experts_per_tok", 8},
                                                             {"first_k_dense_replace", 3}});
-  static const std::vector<HfArchitecture> all = {
-      {"llama", "llama", {"LlamaForCausalLM"}, "", read_llama, {}, {{"intermediate_size", 11'008}}},
-      {"mistral",
-       "llama",
-       {"MistralForCausalLM"},
-       "",
-       read_mistral,
-       {},
-       {{"num_key_value_heads", 8}, {"intermediate_size", 14'336}, {"sliding_window", 4096}}},
-      {"qwen2", "llama", {"Qwen2ForCausalLM"}, "", read_qwen2, {}, kQwen},
-      {"qwen3", "llama", {"Qwen3ForCausalLM"}, "", read_qwen3, {}, kQwen},
-      {"mixtral",
-       "mixtral",
-       {"MixtralForCausalLM"},
-       "",
-       read_mixtral,
-       {},
-       {{"num_key_value_heads", 8},
-        {"intermediate_size", 14'336},
-        {"num_local_experts", 8},
-        {"num_experts_per_tok", 2}}},
-      {"qwen2_moe",
-       "mixtral",
-       {"Qwen2MoeForCausalLM"},
-       "",
-       read_qwen2_moe,
-       {},
-       {{"num_key_value_heads", 16},
-        {"num_experts", 60},
-        {"num_experts_per_tok", 4},
-        {"moe_intermediate_size", 1408},
-        {"shared_expert_intermediate_size", 5632}}},
-      {"qwen3_moe",
-       "mixtral",
-       {"Qwen3MoeForCausalLM"},
-       "",
-       read_qwen3_moe,
-       {},
-       {{"num_key_value_heads", 4},
-        {"num_experts", 128},
-        {"num_experts_per_tok", 8},
-        {"moe_intermediate_size", 768}}},
-      {"olmoe",
-       "mixtral",
-       {"OlmoeForCausalLM"},
-       "",
-       read_olmoe,
-       {},
-       {{"intermediate_size", 2048}, {"num_experts", 64}, {"num_experts_per_tok", 8}}},
-      {"deepseek_v2",
-       "deepseek_v3",
-       {"DeepseekV2ForCausalLM"},
-       "",
-       read_deepseek_v2,
-       {},
-       with(kLatent, {{"intermediate_size", 11'008},
-                      {"n_routed_experts", 64},
-                      {"n_shared_experts", 2},
-                      {"moe_intermediate_size", 1407}})},
-      {"deepseek_v3", "deepseek_v3", {"DeepseekV3ForCausalLM"}, "", read_deepseek_v3, {}, kThirdLatent},
-      {"kimi_k2", "deepseek_v3", {"DeepseekV3ForCausalLM"}, "", read_deepseek_v3, {}, kThirdLatent},
-      {"gpt2", "gpt", {"GPT2LMHeadModel"}, "", read_gpt2, {}, {{"n_positions", 1024}}},
-      {"gpt_neox",
-       "gpt_neox",
-       {"GPTNeoXForCausalLM"},
-       "",
-       read_gpt_neox,
-       {},
-       {{"intermediate_size", 24'576}}},
-      {"opt",
-       "opt",
-       {"OPTForCausalLM"},
-       "",
-       read_opt,
-       {},
-       {{"ffn_dim", 3072}, {"max_position_embeddings", 2048}}},
-      {"bert",
-       "bert",
-       {"BertModel", "BertForMaskedLM", "BertForPreTraining"},
-       "the encoder and its pooler, without a task's head",
-       read_bert,
-       {},
-       {{"intermediate_size", 3072}, {"max_position_embeddings", 512}}},
-      {"vit", "vit", {"ViTForImageClassification"}, "", read_vit, {}, {{"intermediate_size", 3072}}},
-      {"llava",
-       "vlm",
-       {"LlavaForConditionalGeneration"},
-       "",
-       read_llava,
-       "the vision tower runs to its end, where vision_feature_layer takes an earlier layer's tokens"},
-  };
+  static const std::vector<HfArchitecture> all = [] {
+    std::vector<HfArchitecture> out = {
+        {"llama", "llama", {"LlamaForCausalLM"}, "", read_llama, {}, {{"intermediate_size", 11'008}}},
+        {"mistral",
+         "llama",
+         {"MistralForCausalLM"},
+         "",
+         read_mistral,
+         {},
+         {{"num_key_value_heads", 8}, {"intermediate_size", 14'336}, {"sliding_window", 4096}}},
+        {"qwen2", "llama", {"Qwen2ForCausalLM"}, "", read_qwen2, {}, kQwen},
+        {"qwen3", "llama", {"Qwen3ForCausalLM"}, "", read_qwen3, {}, kQwen},
+        {"mixtral",
+         "mixtral",
+         {"MixtralForCausalLM"},
+         "",
+         read_mixtral,
+         {},
+         {{"num_key_value_heads", 8},
+          {"intermediate_size", 14'336},
+          {"num_local_experts", 8},
+          {"num_experts_per_tok", 2}}},
+        {"qwen2_moe",
+         "mixtral",
+         {"Qwen2MoeForCausalLM"},
+         "",
+         read_qwen2_moe,
+         {},
+         {{"num_key_value_heads", 16},
+          {"num_experts", 60},
+          {"num_experts_per_tok", 4},
+          {"moe_intermediate_size", 1408},
+          {"shared_expert_intermediate_size", 5632}}},
+        {"qwen3_moe",
+         "mixtral",
+         {"Qwen3MoeForCausalLM"},
+         "",
+         read_qwen3_moe,
+         {},
+         {{"num_key_value_heads", 4},
+          {"num_experts", 128},
+          {"num_experts_per_tok", 8},
+          {"moe_intermediate_size", 768}}},
+        {"olmoe",
+         "mixtral",
+         {"OlmoeForCausalLM"},
+         "",
+         read_olmoe,
+         {},
+         {{"intermediate_size", 2048}, {"num_experts", 64}, {"num_experts_per_tok", 8}}},
+        {"deepseek_v2",
+         "deepseek_v3",
+         {"DeepseekV2ForCausalLM"},
+         "",
+         read_deepseek_v2,
+         {},
+         with(kLatent, {{"intermediate_size", 11'008},
+                        {"n_routed_experts", 64},
+                        {"n_shared_experts", 2},
+                        {"moe_intermediate_size", 1407}})},
+        {"deepseek_v3", "deepseek_v3", {"DeepseekV3ForCausalLM"}, "", read_deepseek_v3, {}, kThirdLatent},
+        {"kimi_k2", "deepseek_v3", {"DeepseekV3ForCausalLM"}, "", read_deepseek_v3, {}, kThirdLatent},
+        {"gpt2", "gpt", {"GPT2LMHeadModel"}, "", read_gpt2, {}, {{"n_positions", 1024}}},
+        {"gpt-sw3", "gpt", {"GPT2LMHeadModel"}, "", read_gpt2, {}, {{"n_positions", 1024}}},
+        {"gpt_neox",
+         "gpt_neox",
+         {"GPTNeoXForCausalLM"},
+         "",
+         read_gpt_neox,
+         {},
+         {{"intermediate_size", 24'576}}},
+        {"opt",
+         "opt",
+         {"OPTForCausalLM"},
+         "",
+         read_opt,
+         {},
+         {{"ffn_dim", 3072}, {"max_position_embeddings", 2048}}},
+        {"bert",
+         "bert",
+         {"BertModel", "BertForMaskedLM", "BertForPreTraining"},
+         "the encoder and its pooler, without a task's head",
+         read_bert,
+         {},
+         {{"intermediate_size", 3072}, {"max_position_embeddings", 512}}},
+        {"vit", "vit", {"ViTForImageClassification"}, "", read_vit, {}, {{"intermediate_size", 3072}}},
+        {"llava",
+         "vlm",
+         {"LlavaForConditionalGeneration"},
+         "",
+         read_llava,
+         "the vision tower runs to its end, where vision_feature_layer takes an earlier layer's tokens"},
+    };
+    add_described(out);
+    return out;
+  }();
   return all;
 }
 

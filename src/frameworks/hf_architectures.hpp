@@ -2,6 +2,7 @@
 // Architectures of Hugging Face, and how the config of each reads as a family of the zoo.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@ struct HfArchitecture {
   std::vector<std::string_view> classes;  ///< the first is what the zoo computes
   std::string_view instead;               ///< what the zoo has in place of the others' ends
   /// Defaults of keys left out are those of transformers' configuration classes.
-  void (*read)(ConfigKeys&, std::optional<std::int64_t> tokens, Parameters&);
+  std::function<void(ConfigKeys&, std::optional<std::int64_t> tokens, Parameters&)> read;
   std::string_view note = {};  ///< what the zoo computes otherwise, always printed
   /// Defaults of transformers' configuration class (5.24), for keys that may be left out. A vocabulary, a width,
   /// layers and heads are always stated.

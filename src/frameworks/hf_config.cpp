@@ -10,50 +10,80 @@
 #include "hf_architectures.hpp"
 #include "hf_statements.hpp"
 #include "models/catalogue.hpp"
+#include "penstock/core/spelling.hpp"
 
 namespace penstock::frameworks {
 namespace {
 
-/// Reasons why there is no family for the most wanted models.
-struct Missing {
+constexpr std::string_view kListed = "penstock import hf --help lists those that are read",
+                           kThrough = "`penstock import hf --through torch` reads more by transformers";
+
+/// Why there is no family for wanted models, and the nearest type that is read; "" if none is near.
+struct MissingTypes {
   std::vector<std::string_view> model_types;
-  const char* why;
+  const char *why, *nearest;
 };
 
-const std::vector<Missing>& missing() {
-  static const std::vector<Missing> all = {
-      {{"glm4_moe", "gpt_oss", "llama4", "phimoe", "dbrx", "ernie4_5_moe", "granitemoe"},
-       "routes tokens to experts otherwise than the zoo's families do"},
+const std::vector<MissingTypes>& missing_types() {
+  static const std::vector<MissingTypes> all = {
+      {{"deepseek_v32", "glm_moe_dsa", "deepseek_v4", "dots3_note_text", "hy_v4"},
+       "picks keys by an index of its own, which family decoder does not have",
+       "deepseek_v3"},
+      {{"qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"},
+       "has linear attention and output gates, which family decoder does not have",
+       "qwen3_moe"},
+      {{"kimi_linear", "bailing_hybrid", "minimax", "olmo_hybrid", "lara_mini"},
+       "has linear attention, which family decoder does not have",
+       "deepseek_v3"},
+      {{"afmoe", "laguna", "flint"},
+       "gates the output of attention, which family decoder does not",
+       "glm4_moe"},
+      {{"gemma3n_text", "gemma4", "gemma4_text", "gemma4_unified", "gemma4_unified_text"},
+       "shares keys and values between layers and has embeddings of each layer, which family decoder does not have",
+       "gemma3_text"},
+      {{"gemma3"},
+       "has a vision tower, of which the zoo has CLIP's only (llava); its text_config is read by itself",
+       "gemma3_text"},
+      {{"bitnet"}, "has norms inside its branches, which family decoder does not have", "llama"},
+      {{"diffllama"}, "takes the difference of two attentions, which family decoder does not have", "llama"},
+      {{"lfm2", "lfm2_moe", "lfm3"}, "has short convolutions, which family decoder does not have", "llama"},
+      {{"dbrx", "jetmoe"}, "routes tokens to experts otherwise than the zoo's families do", "mixtral"},
       {{"t5", "mt5", "bart", "mbart", "marian", "whisper", "pegasus"},
-       "has an encoder and a decoder; of these the zoo has the first Transformer alone (encoder_decoder)"},
+       "has an encoder and a decoder; of these the zoo has the first Transformer alone (encoder_decoder)",
+       ""},
       {{"qwen2_vl", "qwen2_5_vl", "qwen3_vl"},
        "cuts images of any size into patches and turns positions along three axes, where the zoo's vlm is "
-       "LLaVA-1.5's (llava)"},
+       "LLaVA-1.5's",
+       "llava"},
       {{"clip", "clip_vision_model", "clip_text_model"},
        "is not the zoo's clip, which is GraphPipe's: two bare stacks without embeddings, norms or "
-       "projections; "
-       "as vision_config of llava, clip_vision_model is read"},
+       "projections; as vision_config of llava, clip_vision_model is read",
+       "llava"},
       {{"siglip", "siglip_vision_model", "siglip2", "siglip_text_model"},
-       "has no class token, where the one tower of the zoo that joins a text (vlm's) is CLIP's"},
+       "has no class token, where the one tower of the zoo that joins a text (vlm's) is CLIP's",
+       "llava"},
       {{"llava_next", "llava_onevision", "vipllava", "video_llava", "mllama", "idefics3", "internvl"},
-       "joins images and text otherwise than LLaVA-1.5, which the zoo's vlm is (llava)"},
-      {{"mamba", "mamba2", "jamba", "rwkv", "bamba", "zamba2", "falcon_mamba"},
-       "has state-space layers, which no family of the zoo states"},
-      {{"gemma", "gemma2", "gemma3", "gemma3_text"},
-       "gates by GELU and scales its embeddings, which no family of the zoo does"},
+       "joins images and text otherwise than LLaVA-1.5, which the zoo's vlm is",
+       "llava"},
+      {{"mamba", "mamba2", "jamba", "rwkv", "bamba", "zamba2", "falcon_mamba", "falcon_h1",
+        "granitemoehybrid", "nemotron_h", "recurrent_gemma"},
+       "has state-space layers, which no family of the zoo states",
+       ""},
   };
   return all;
 }
 
 [[noreturn]] void refuse(const core::Yaml& type) {
-  std::vector<std::string_view> known;
-  for (const HfArchitecture& one : hf_architectures()) known.push_back(one.model_type);
-  const std::string list = fmt::format(
-      "known: {}; `penstock import hf --through torch` reads more by transformers", fmt::join(known, ", "));
-  for (const Missing& group : missing())
-    if (std::ranges::count(group.model_types, type.text()) > 0)
-      type.fail(fmt::format("'{}' {}; {}", type.text(), group.why, list));
-  type.fail(fmt::format("'{}' is no architecture that the zoo computes; {}", type.text(), list));
+  const std::string name = type.text();
+  for (const MissingTypes& group : missing_types())
+    if (std::ranges::count(group.model_types, name) > 0)
+      type.fail(fmt::format("'{}' {}; {}; {}", name, group.why,
+                            *group.nearest ? fmt::format("the nearest type that is read is {}", group.nearest)
+                                           : std::string(kListed),
+                            kThrough));
+  const std::string hint = core::did_you_mean(name, hf_model_types());
+  type.fail(fmt::format("'{}' is no architecture that the zoo computes; {}; {}", name,
+                        hint.starts_with("did you mean") ? hint : std::string(kListed), kThrough));
 }
 
 const HfArchitecture& architecture_of(const core::Yaml& root) {
@@ -145,6 +175,12 @@ std::optional<std::int64_t> tokens_of(const core::Yaml& root, const SampleTokens
 }
 
 }  // namespace
+
+std::vector<std::string> hf_model_types() {
+  std::vector<std::string> out;
+  for (const HfArchitecture& one : hf_architectures()) out.emplace_back(one.model_type);
+  return out;
+}
 
 bool is_hf_config(std::string_view text) {
   const auto says = [&](const char* key) { return text.find(key) != text.npos; };

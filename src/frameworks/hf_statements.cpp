@@ -8,13 +8,14 @@
 #include "models/stated.hpp"
 
 namespace penstock::frameworks {
-namespace {
-
-using Parameters = std::map<std::string, std::string>;
 
 std::string number_text(double number) {
   return fmt::format("{}", number);
 }
+
+namespace {
+
+using Parameters = std::map<std::string, std::string>;
 
 std::optional<double> number_of(const core::Yaml& node) {
   if (!node.is_scalar()) return {};
@@ -51,12 +52,20 @@ models::RopeScaling scaling_of(ConfigKeys& keys) {
   return out;
 }
 
+}  // namespace
+
 double rope_base(ConfigKeys& keys, double usual) {
   if (const auto given = keys.find("rope_theta")) return given->number();
   const auto all = keys.find("rope_parameters");
   const auto theta = all && all->is_map() ? all->find("rope_theta") : std::nullopt;
   return theta ? theta->number() : usual;
 }
+
+std::string rope_scaling_text(ConfigKeys& keys) {
+  return models::written(scaling_of(keys));
+}
+
+namespace {
 
 void read_decoder_statements(ConfigKeys& keys, Parameters& out, double epsilon) {
   out["norm_epsilon"] = number_text(epsilon);

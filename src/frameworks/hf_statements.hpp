@@ -30,6 +30,13 @@ void read_router_statements(ConfigKeys& keys, const HfRouterDefaults& usual,
 /// Adds how DeepSeek's router does; `third`: V3's, whose experts have biases.
 void read_deepseek_router(ConfigKeys& keys, bool third, std::map<std::string, std::string>& out);
 
+/// Short text of `rope_scaling` or `rope_parameters`, as models::written() makes it.
+std::string rope_scaling_text(ConfigKeys& keys);
+/// Base of rotary positions; of several by layer type, `usual`.
+double rope_base(ConfigKeys& keys, double usual);
+/// The shortest text of a number.
+std::string number_text(double number);
+
 /// Takes away what equals the family's default and computes nothing.
 void leave_out_usual(const std::string& family, std::map<std::string, std::string>& out);
 

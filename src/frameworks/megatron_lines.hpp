@@ -30,4 +30,7 @@ class MegatronLines {
 /// Arguments of the families that pretrain_gpt.py builds. Values of any other model are left out.
 void add_megatron_model(MegatronLines& out, const Handover& handover);
 
+/// Parts of a model of family `decoder` that Megatron-core 0.19 has no words for; none of other families.
+std::vector<std::string> megatron_unknown_parts(const plan::ModelRef& model);
+
 }  // namespace penstock::frameworks

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "megatron_lines.hpp"
+#include "models/layer_words.hpp"
+#include "models/parameters.hpp"
 #include "models/stated.hpp"
 
 namespace penstock::frameworks {
@@ -162,6 +164,84 @@ void add_learned_decoder(MegatronLines& out, Named& p) {
   add_experts(out, p);
 }
 
+/// A list of 0 and 1 for each layer, as Megatron-LM's arguments take it; "" where all are 0.
+std::string layer_flags(const std::string& text, std::size_t layers,
+                        bool (*is_one)(const models::LayerWord&)) {
+  auto words = models::parse_layer_words(text, models::kDeepest);
+  if (words.size() == 1) words.resize(layers, words.front());
+  words.resize(layers);
+  std::string out;
+  for (const auto& word : words) out += fmt::format("{}{}", out.empty() ? "" : ",", is_one(word) ? 1 : 0);
+  return out.find('1') == out.npos ? "" : "\"([" + out + "])\"";
+}
+
+/// Windows, and layers without rotary positions.
+void add_described_mixers(MegatronLines& out, Named& p, std::size_t layers) {
+  const auto words = models::parse_layer_words(p["mixers"], models::kDeepest);
+  const auto flags = [&](const char* argument, bool (*is_one)(const models::LayerWord&)) {
+    if (const std::string list = layer_flags(p["mixers"], layers, is_one); !list.empty())
+      out.add("{} {}", argument, list);
+  };
+  for (const auto& word : words)
+    if (word.word == "window") {
+      out.add("--window-size \"({},0)\"", word.number - 1);
+      break;
+    }
+  flags("--window-attn-skip-freq", [](const models::LayerWord& one) { return one.word == "window"; });
+  if (p["learned_positions"] == "0")
+    flags("--no-rope-freq", [](const models::LayerWord& one) { return one.word == "nope"; });
+}
+
+void add_described_attention(MegatronLines& out, Named& p) {
+  if (p["mixers"] == "latent") {
+    out.add("--multi-latent-attention\n--qk-layernorm");
+    if (p["query_rank"] != "0") out.add("--q-lora-rank {}", p["query_rank"]);
+    out.add("--kv-lora-rank {}\n--qk-head-dim {}\n--qk-pos-emb-head-dim {}\n--v-head-dim {}", p["key_rank"],
+            p["head_width"], p["rotary_width"], p["value_width"]);
+    return;
+  }
+  if (p["kv_heads"] != p["heads"]) out.add("--group-query-attention\n--num-query-groups {}", p["kv_heads"]);
+  out.add("--kv-channels {}", p["head_width"]);
+  if (p["attention_bias"] == "qkv") out.add("--add-qkv-bias");
+  if (p["qk_norm"] == "plain") out.add("--qk-l2-norm");
+  if (p["qk_norm"] == "head" || p["qk_norm"] == "layer") out.add("--qk-layernorm");
+  if (p["sinks"] == "yes") out.add("--softmax-type learnable");
+}
+
+void add_described_positions(MegatronLines& out, Named& p) {
+  if (p["learned_positions"] != "0")
+    return out.add("--max-position-embeddings {}\n--position-embedding-type learned_absolute",
+                   p["learned_positions"]);
+  out.add("--max-position-embeddings {}", p["positions"] == "0" ? p["sequence"] : p["positions"]);
+  out.add("--position-embedding-type rope");
+  if (const double base = std::stod(p["rope_base"]); is_whole(base))
+    add_number(out, "--rotary-base", base);
+  else
+    out.leave_out("rope_base " + p["rope_base"]);
+  const models::RopeScaling scaling = models::parse_rope_scaling(p["rope_scaling"]);
+  p["mixers"] == "latent" ? add_latent_scaling(out, scaling) : add_scaling(out, scaling);
+}
+
+/// Writes the words of all parts that megatron_unknown_parts() does not name.
+void add_described(MegatronLines& out, Named& p) {
+  const auto layers = static_cast<std::size_t>(std::stoll(p["layers"]));
+  out.add("--ffn-hidden-size {}", p["feed_forward"]);
+  add_described_attention(out, p);
+  add_described_mixers(out, p, layers);
+  add_described_positions(out, p);
+  if (p["norm"] == "rms") out.add("--normalization RMSNorm");
+  if (p["gated"] == "yes") out.add("--swiglu");
+  if (p["activation"] == "relu2") out.add("--squared-relu");
+  if (p["attention_bias"] != "yes") out.add("--disable-bias-linear");
+  add_norms_and_dropout(out, p);
+  const std::string experts = layer_flags(p["feed_forwards"], layers,
+                                          [](const models::LayerWord& one) { return one.word == "experts"; });
+  if (experts.empty()) return;
+  add_experts(out, p);
+  out.add("--moe-router-score-function {}\n--moe-layer-freq {}", p["scores"], experts);
+  if (p["shared_gate"] == "yes") out.add("--moe-shared-expert-gate");
+}
+
 }  // namespace
 
 void add_megatron_model(MegatronLines& out, const Handover& handover) {
@@ -169,7 +249,8 @@ void add_megatron_model(MegatronLines& out, const Handover& handover) {
   const std::map<std::string, void (*)(MegatronLines&, Named&)> families = {{"llama", add_rotary_decoder},
                                                                             {"mixtral", add_mixtral},
                                                                             {"deepseek_v3", add_deepseek},
-                                                                            {"gpt", add_learned_decoder}};
+                                                                            {"gpt", add_learned_decoder},
+                                                                            {"decoder", add_described}};
   const auto family = families.find(handover.plan.model.name);
   if (family == families.end()) {
     out.add("# The model's own arguments are left to you: {} is none that is known here",

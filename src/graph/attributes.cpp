@@ -12,14 +12,17 @@
 namespace penstock::graph {
 namespace {
 
-constexpr std::array<std::string_view, 15> kKindNames = {
-    "input",       "linear", "attention", "embedding", "convolution", "matmul",   "norm",   "activation",
-    "elementwise", "pool",   "softmax",   "concat",    "reshape",     "profiled", "experts"};
+constexpr std::array<std::string_view, 17> kKindNames = {
+    "input",   "linear",     "attention",   "embedding", "convolution",      "matmul",
+    "norm",    "activation", "elementwise", "pool",      "softmax",          "concat",
+    "reshape", "profiled",   "experts",     "scan",      "short_convolution"};
 constexpr std::int64_t kMostParts = 4096;
 
 /// Names of the values of an enumeration above zero.
 constexpr std::array<std::string_view, 5> kFunctions = {"relu", "sigmoid", "tanh", "gelu", "swiglu"};
-constexpr std::array<std::string_view, 2> kCores = {"plain", "flash"}, kNorms = {"batch", "rms"};
+constexpr std::array<std::string_view, 2> kCores = {"plain", "flash"};
+constexpr std::array<std::string_view, 3> kNorms = {"batch", "rms", "gated"};
+constexpr std::array<std::string_view, 3> kScans = {"delta", "channel_delta", "selective"};
 constexpr std::array<std::string_view, 4> kLosses = {"loss", "native_loss", "te_loss", "torch_loss"};
 constexpr std::array<std::string_view, 4> kMasks = {"causal", "window", "blocks", "top_k"};
 using Names = std::span<const std::string_view>;
@@ -171,6 +174,27 @@ void visit_extents(Visitor& visit, A& a) {
   visit("in_turn", a.in_turn);
 }
 
+template <class Visitor, Is<LinearScan> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("rows", a.rows);
+  visit("heads", a.heads);
+  visit("groups", a.groups);
+  visit("key", a.key);
+  visit("value", a.value);
+  visit("chunk", a.chunk);
+  visit.one_of(kScans, a.form);
+  visit("gated", a.gated);
+}
+
+template <class Visitor, Is<ShortConvolution> A>
+void visit_extents(Visitor& visit, A& a) {
+  visit("rows", a.rows);
+  visit("channels", a.channels);
+  visit("kernel", a.kernel);
+  visit("bias", a.bias);
+  visit("silu", a.silu);
+}
+
 template <class Visitor>
 void visit_extents(Visitor&, const std::monostate&) {}
 
@@ -204,6 +228,10 @@ Attributes empty_of(OpKind kind) {
       return Concat{};
     case OpKind::experts:
       return Experts{};
+    case OpKind::scan:
+      return LinearScan{};
+    case OpKind::short_convolution:
+      return ShortConvolution{};
     case OpKind::profiled:
       break;
   }
@@ -335,7 +363,44 @@ void check_experts(const Attributes& attributes) {
     throw ExtentFault("chosen", fmt::format("{} is more than the {} experts", e->chosen, e->experts));
 }
 
+/// Groups have equally many heads; chunks are needed where work is stated.
+void check_scan(const Attributes& attributes) {
+  const auto* s = std::get_if<LinearScan>(&attributes);
+  if (s == nullptr) return;
+  if (s->groups > 0 && s->heads % s->groups != 0)
+    throw ExtentFault("groups", fmt::format("expected a divisor of the {} heads", s->heads));
+  if (s->form == ScanForm::selective && s->value > 1)
+    throw ExtentFault("value", fmt::format("a head of `selective` is one channel, not {}", s->value));
+  if (s->rows > 0 && s->heads > 0 && s->chunk < 1)
+    throw ExtentFault("chunk",
+                      "expected tokens of a chunk: 64 of fla's delta rules, 256 of mamba_ssm's "
+                      "state spaces, 2048 of `selective`");
+  if (s->gated && (s->form == ScanForm::delta || s->form == ScanForm::channel_delta))
+    throw ExtentFault("gated", "a delta rule has no gate of its own; a norm with the switch `gated` has one");
+}
+
 }  // namespace
+
+std::int64_t LinearScan::read_width() const {
+  std::int64_t beside = heads;  // decays, or the steps that they are made of
+  if (form == ScanForm::delta) beside = 2 * heads;
+  if (form == ScanForm::channel_delta) beside = heads * key + heads;
+  return 2 * key_groups() * key + features() + beside + (gated ? features() : 0);
+}
+
+std::int64_t LinearScan::parameters() const {
+  switch (form) {
+    case ScanForm::state_space:
+      return 3 * heads;
+    case ScanForm::delta:
+      return 2 * heads;
+    case ScanForm::channel_delta:
+      return heads + heads * key;
+    case ScanForm::selective:
+      return heads * key + heads;
+  }
+  return 0;
+}
 
 std::string_view name(OpKind kind) {
   return kKindNames[static_cast<std::size_t>(kind)];
@@ -378,6 +443,7 @@ Attributes attributes_of(OpKind kind, const Shape& shape) {
   check_rotary(out);
   check_mask(out);
   check_experts(out);
+  check_scan(out);
   return out == empty_of(kind) ? Attributes() : out;
 }
 

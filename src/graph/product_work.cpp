@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "penstock/graph/scan_work.hpp"
+
 namespace penstock::graph {
 namespace {
 
@@ -76,6 +78,13 @@ std::optional<ProductWork> work_of(const Operator& op) {
     const auto& m = as<Matmul>(op);
     return exact(product({m.batch, m.rows, m.inner, m.columns}), product({m.batch, m.rows, m.columns}));
   }
+  if (op.kind == OpKind::scan)
+    return exact(scan_flops(as<LinearScan>(op)).value() / 2,
+                 product({as<LinearScan>(op).rows, as<LinearScan>(op).features()}));
+  if (op.kind == OpKind::short_convolution) {
+    const auto& c = as<ShortConvolution>(op);
+    return exact(product({c.rows, c.channels, c.kernel}), product({c.rows, c.channels}));
+  }
   if (op.kind != OpKind::experts) return std::nullopt;
   const auto& e = as<Experts>(op);
   return exact(product({e.matrices(), e.rows, e.chosen, e.hidden, e.inner}),
@@ -97,6 +106,11 @@ WeightCount weights_of(const Operator& op) {
     const auto& c = as<Convolution>(op);
     return {product({c.window.channels, c.window.kernel[0], c.window.kernel[1], c.out}),
             c.bias ? product({c.out}) : 0};
+  }
+  if (op.kind == OpKind::scan) return {static_cast<double>(as<LinearScan>(op).parameters())};
+  if (op.kind == OpKind::short_convolution) {
+    const auto& c = as<ShortConvolution>(op);
+    return {product({c.channels, c.kernel}), c.bias ? product({c.channels}) : 0};
   }
   if (op.kind != OpKind::experts) return {};
   const auto& e = as<Experts>(op);
@@ -145,6 +159,10 @@ double outputs_of(const Operator& op) {
       return is_loss(op) ? 0 : product({as<Softmax>(op).rows, as<Softmax>(op).width});
     case OpKind::concat:
       return product({as<Concat>(op).elements});
+    case OpKind::scan:
+      return product({as<LinearScan>(op).rows, as<LinearScan>(op).features()});
+    case OpKind::short_convolution:
+      return product({as<ShortConvolution>(op).rows, as<ShortConvolution>(op).channels});
     case OpKind::input:  // indices are wider than other numbers
     case OpKind::reshape:
     case OpKind::profiled:
@@ -183,9 +201,9 @@ std::optional<CountFault> parameter_fault(const Operator& op, const char* key, s
 std::optional<WorkFault> work_fault(const Operator& op) {
   const auto work = work_of(op);
   if (!work || work->full == 0) return std::nullopt;
-  const bool attention = op.kind == OpKind::attention;
+  const bool attention = op.kind == OpKind::attention, scan = op.kind == OpKind::scan;
   // A product of two activations has a gradient for each; flash kernels compute the scores once more.
-  const double most_inputs = attention ? 2.5 : op.kind == OpKind::matmul ? 2 : 1;
+  const double most_inputs = attention ? 2.5 : scan || op.kind == OpKind::matmul ? 2 : 1;
   if (attention && op.forward_flops.value() == 0) return WorkFault{"forward_flops", 0, work->full};
   const auto wrong = [&](core::Flops stated, double times, double share = 1) {
     const double most = times * work->full + kFused * work->outputs;
@@ -195,7 +213,7 @@ std::optional<WorkFault> work_fault(const Operator& op) {
   if (wrong(op.forward_flops, 1)) return WorkFault{"forward_flops", op.forward_flops.value(), work->full};
   if (wrong(op.input_gradient_flops, most_inputs))
     return WorkFault{"input_gradient_flops", op.input_gradient_flops.value(), work->full * most_inputs};
-  if (wrong(op.weight_gradient_flops, 1, attention ? 0 : 1))  // the core has no weights
+  if (wrong(op.weight_gradient_flops, 1, attention || scan ? 0 : 1))  // a core has none
     return WorkFault{"weight_gradient_flops", op.weight_gradient_flops.value(), work->full};
   return std::nullopt;
 }

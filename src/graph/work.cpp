@@ -19,6 +19,13 @@ std::int64_t queries(const OpGraph& graph, core::OpId id) {
   return 0;
 }
 
+/// Tokens of the longest scan; 0: there is none.
+std::int64_t scanned(const OpGraph& graph) {
+  std::int64_t out = 0;
+  for (const Operator& op : graph.operators()) out = std::max(out, as<LinearScan>(op).rows);
+  return out;
+}
+
 }  // namespace
 
 core::Flops model_flops(const Operator& op) {
@@ -47,6 +54,7 @@ std::optional<std::int64_t> tokens(const OpGraph& graph) {
     if (!before) sum += here;
     attended[v] = before || here > 0;
   }
+  if (sum == 0) sum = scanned(graph);
   return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 

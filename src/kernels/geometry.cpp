@@ -89,6 +89,7 @@ Pool pool(const Operator& op) {
 Norm norm(const Operator& op) {
   const auto& n = as<graph::Norm>(op);
   refuse(op, "rms", n.form == graph::NormForm::rms);
+  refuse(op, "gated", n.form == graph::NormForm::gated);
   const std::int64_t elements = in_range(op, "elements", n.elements);
   return {quotient(op, elements, "channels", n.channels), n.channels, n.form == graph::NormForm::batch};
 }

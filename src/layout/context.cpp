@@ -38,6 +38,8 @@ class ByTokens {
   void operator()(graph::Softmax& a) { cut(a.rows, "rows"); }
   void operator()(graph::Experts& a) { cut(a.rows, "rows"); }
   void operator()(graph::Concat& a) { cut(a.elements, "elements"), cut(a.rows, "rows"); }
+  void operator()(graph::LinearScan&) { refuse("hands its state from token to token, in order"); }
+  void operator()(graph::ShortConvolution&) { refuse("reads the tokens before each token"); }
   void operator()(auto&) { refuse("has no axis of tokens"); }
 
  private:

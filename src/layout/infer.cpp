@@ -68,7 +68,7 @@ class Inference {
     const graph::Operator& op = graph_.op(id);
     if (op.kind == OpKind::input) return Partition::whole;
     if (op.kind == OpKind::embedding) return Partition::row;
-    if (op.kind == OpKind::attention) return Partition::column;
+    if (op.kind == OpKind::attention || graph::passes_tokens_on(op)) return Partition::column;
     if (op.kind == OpKind::experts) return stage_.whole_experts ? Partition::sequence : Partition::column;
     if (routes(id)) return stage_.sequence_parallel ? Partition::sequence : Partition::whole;
     std::size_t all = 0, batch = 0, features = 0;
@@ -116,14 +116,25 @@ class Inference {
     return out;
   }
 
-  /// Queries, keys and values, gathered where a group has more devices than heads of keys and values.
+  /// Bytes per sample that heads on several devices share, where a group has more devices than heads of keys.
+  /// Attention shares queries, keys and values; a scan queries and keys.
+  core::Bytes shared_bytes(const graph::Operator& op) const {
+    if (const auto* a = std::get_if<graph::Attention>(&op.attributes)) {
+      const ContextTensors projected = context_tensors(op, graph_.element_bytes());
+      return a->key_heads() < stage_.tensor_parallel ? projected.queries + projected.keys_values
+                                                     : core::Bytes(0);
+    }
+    const auto& scan = as<graph::LinearScan>(op);
+    if (scan.groups == 0 || scan.groups >= stage_.tensor_parallel) return {};
+    return core::Bytes(2 * scan.rows * scan.groups * scan.key * graph_.element_bytes());
+  }
+
+  /// These, gathered before the operator; their gradients are summed up behind it.
   Collectives shared_heads(OpId id, Partition how) const {
     const graph::Operator& op = graph_.op(id);
-    const auto* attention = std::get_if<graph::Attention>(&op.attributes);
-    if (attention == nullptr || how != Partition::column || attention->key_heads() >= stage_.tensor_parallel)
-      return {};
-    const ContextTensors projected = context_tensors(op, graph_.element_bytes());
-    GroupCollective gather{Kind::all_gather, id, projected.queries + projected.keys_values, true};
+    const core::Bytes shared = how == Partition::column ? shared_bytes(op) : core::Bytes(0);
+    if (shared == core::Bytes(0)) return {};
+    GroupCollective gather{Kind::all_gather, id, shared, true};
     Collectives out{{gather}, {}};
     gather.before = false;
     gather.scatters = true;

@@ -27,6 +27,8 @@ struct TokensOf {
     return a.rows > 1 ? a.rows : 0;
   }  // 1: the operation joins tokens
   std::int64_t operator()(const graph::Experts& a) const { return a.rows; }
+  std::int64_t operator()(const graph::LinearScan& a) const { return a.rows; }
+  std::int64_t operator()(const graph::ShortConvolution& a) const { return a.rows; }
 };
 
 /// True if the operator has as many tokens as what it reads or what reads it.
@@ -35,6 +37,12 @@ bool follows(const graph::OpGraph& graph, OpId id) {
   if (op.kind == OpKind::activation || op.kind == OpKind::elementwise) return true;
   if (op.kind == OpKind::input || op.kind == OpKind::concat) return true;
   return op.kind == OpKind::reshape && op.output_bytes == graph.op(graph.operands(id).front()).output_bytes;
+}
+
+/// True for a view whose reader has `tokens` tokens, as many as its source: it shows a part of each of them.
+bool shows_part_of_each(const graph::OpGraph& graph, OpId id, const std::vector<std::int64_t>& of,
+                        std::int64_t tokens) {
+  return graph.op(id).kind == OpKind::reshape && of[graph.operands(id).front().index()] == tokens;
 }
 
 /// [operator] tokens: by its attributes, else those of its first input, else those of a reader.
@@ -49,7 +57,8 @@ std::vector<std::int64_t> tokens_of_all(const graph::OpGraph& graph) {
   }
   for (std::size_t v = graph.size(); v-- > 0;)
     for (const OpId read : graph.operands(OpId(v)))
-      if (out[read.index()] == 0 && follows(graph, read)) out[read.index()] = out[v];
+      if (out[read.index()] == 0 && (follows(graph, read) || shows_part_of_each(graph, read, out, out[v])))
+        out[read.index()] = out[v];
   return out;
 }
 
@@ -67,6 +76,8 @@ class Shrink {
   void operator()(graph::Elementwise& a) const { cut(a.elements, tokens_); }
   void operator()(graph::Softmax& a) const { cut(a.rows, tokens_); }
   void operator()(graph::Experts& a) const { cut(a.rows, tokens_); }
+  void operator()(graph::LinearScan& a) const { cut(a.rows, tokens_); }
+  void operator()(graph::ShortConvolution& a) const { cut(a.rows, tokens_); }
   void operator()(graph::Concat& a) const {
     cut(a.elements, tokens_);
     if (a.rows > 1) return cut(a.rows, tokens_);
@@ -158,6 +169,7 @@ std::int64_t sequence(const graph::OpGraph& graph) {
   for (std::size_t v = 0; v < graph.size(); ++v) {
     const OpId id(v);
     longest = std::max(longest, as<graph::Attention>(graph.op(id)).queries);
+    longest = std::max(longest, as<graph::LinearScan>(graph.op(id)).rows);
     if (graph.op(id).kind != OpKind::softmax) continue;
     for (const OpId read : graph.operands(id))
       longest = std::max(longest, as<graph::Matmul>(graph.op(read)).rows);

@@ -31,6 +31,8 @@ Rule by_features(const graph::Operator& op, bool columns) {
     case OpKind::attention:
     case OpKind::experts:  // each expert is a feed-forward: first matrices by columns, last one by rows
       return with(kHeads, WeightAxis::first);
+    case OpKind::scan:  // by heads
+    case OpKind::short_convolution:
     case OpKind::norm:
     case OpKind::input:
     case OpKind::matmul:

@@ -151,12 +151,17 @@ bool computes(const Action& action) {
 class Updates {
  public:
   explicit Updates(const Plan& plan)
-      : plan_(plan), left_(plan.stages.size()), waiting_(plan.stages.size()), placed_(plan.stages.size()) {
-    for (std::size_t s = 0; s < left_.size(); ++s) left_[s] = per_mini_batch(plan, plan.stages[s]);
+      : plan_(plan),
+        asynchronous_(plan::asynchronous(plan)),
+        waiting_(plan.stages.size()),
+        placed_(plan.stages.size()) {
+    for (const Stage& stage : plan.stages) count_.push_back(per_mini_batch(plan, stage));
+    left_ = count_;
   }
 
   RankOrder added(const RankOrder& row) {
     out_.clear();
+    out_.reserve(row.size() + 2 * count_.size());
     for (const Action& action : row) {
       if (!computes(action)) continue;
       if (action.kind == ActionKind::forward && due(action)) step(action.stage);
@@ -167,7 +172,7 @@ class Updates {
     }
     for (std::int32_t s = 0; s < static_cast<std::int32_t>(waiting_.size()); ++s)
       while (waiting(s) > 0) step(s);
-    return out_;
+    return std::move(out_);
   }
 
  private:
@@ -196,21 +201,24 @@ class Updates {
   /// True at the first pass of a mini-batch if the update of the mini-batch before the last has not been
   /// placed.
   bool due(const Action& action) {
-    const std::int32_t count = per_mini_batch(plan_, stage(action.stage));
-    return plan::asynchronous(plan_) && waiting(action.stage) > 0 && action.micro_batch % count == 0 &&
+    if (!asynchronous_ || waiting(action.stage) == 0) return false;
+    const std::int32_t count = count_[static_cast<std::size_t>(action.stage)];
+    return action.micro_batch % count == 0 &&
            action.micro_batch / count >= placed_[static_cast<std::size_t>(action.stage)] + 2;
   }
   void count(std::int32_t s) {
     if (--left_[static_cast<std::size_t>(s)] > 0) return;
-    left_[static_cast<std::size_t>(s)] = per_mini_batch(plan_, stage(s));
+    left_[static_cast<std::size_t>(s)] = count_[static_cast<std::size_t>(s)];
     ++waiting(s);
     if (plan::reduces_gradients(stage(s)))
       out_.push_back(of_stage(ActionKind::reduce_gradient, s));
-    else if (plan::asynchronous(plan_))
+    else if (asynchronous_)
       step(s);
   }
 
   const Plan& plan_;
+  bool asynchronous_;
+  std::vector<std::int32_t> count_;    ///< [stage] micro-batches of a mini-batch
   std::vector<std::int32_t> left_;     ///< [stage] backward passes until the end of the mini-batch
   std::vector<std::int32_t> waiting_;  ///< [stage] updates whose STEP is not placed yet
   std::vector<std::int32_t> placed_;   ///< [stage] steps so far

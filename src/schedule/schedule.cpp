@@ -24,13 +24,6 @@ Action overlapped(const Action& forward, const Action& backward) {
   return {ActionKind::overlapped, forward.stage, forward.micro_batch, backward.stage, backward.micro_batch};
 }
 
-Parts parts(const Action& action) {
-  if (action.kind != ActionKind::overlapped) return {{action, {}}, 1};
-  return {{forward(action.stage, action.micro_batch),
-           backward(action.backward_stage, action.backward_micro_batch)},
-          2};
-}
-
 int micro_batches(const Schedule& schedule) {
   int most = -1;
   for (const RankOrder& row : schedule.ranks)

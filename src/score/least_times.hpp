@@ -66,7 +66,7 @@ class LeastTimesTable {
   double weighed(double seconds) const;
   /// True if two operators have equal times in every division.
   bool alike(std::size_t a, std::size_t b) const;
-  const LeastTimes& over_all(std::size_t op) const { return over_all_[op]; }
+  const LeastTimes& over_all(std::size_t op) const { return over_all_[kind_[op]]; }
   /// Seconds to update these bytes of weights: on the best device; weighted like `work`.
   double update(core::Bytes weights) const;
   double update_work(core::Bytes weights) const;
@@ -93,24 +93,30 @@ class LeastTimesTable {
     friend bool operator==(const RowStay&, const RowStay&) = default;
   };
   void find_divisions();
+  void find_kinds();
   /// Minimum load of a device in a group of this size, with 1/D of the weights if the family divides them
   /// over D devices.
   cost::StageLoad least_load(core::OpId op, std::size_t group) const;
-  void fill(std::size_t op);
+  void fill(std::size_t kind);
   /// `by_way` of each division; `work` is that of the whole group, not yet weighted.
-  void lower_to_share(std::size_t op, std::size_t type, const Share& share, std::size_t least_group,
+  void lower_to_share(std::size_t kind, std::size_t type, const Share& share, std::size_t least_group,
                       std::vector<DividedTimes>& by_way);
-  void lower_to_group(std::span<DividedTimes> by_way, core::OpId op, std::size_t type, std::int64_t samples,
-                      std::size_t group, std::size_t row);
+  void lower_to_group(std::span<DividedTimes> by_way, std::size_t kind, std::size_t type,
+                      std::int64_t samples, std::size_t group, std::size_t row);
   /// Keeps those of each row that are shorter or less work than others.
   static void prune(std::vector<RowStay>& stays);
-  void lower_to_whole(std::size_t op, std::size_t type, std::int64_t samples, Work& rate);
+  void lower_to_whole(std::size_t kind, std::size_t type, std::int64_t samples, Work& rate);
   bool fits(const cost::StageLoad& load, std::int64_t samples, core::Bytes memory) const;
   void weigh();
-  void weigh(std::size_t op, double least_weight);
+  std::size_t first_equal(std::size_t kind) const;
+  std::vector<DividedTimes> best_cells(std::size_t kind) const;
+  void weigh(std::size_t kind, double least_weight);
   const cluster::DeviceType& type(std::size_t t) const { return problem_.cluster.types()[types_[t]]; }
-  Work& rate_on(std::size_t type, std::size_t op, std::size_t row) {
-    return rates_[(op * rows_.size() + row) * types_.size() + type];
+  cost::Problem local_problem(const LocalModel& model) const {
+    return {model.graph, problem_.cluster, problem_.costs, problem_.training, problem_.memory};
+  }
+  Work& rate_on(std::size_t type, std::size_t kind, std::size_t row) {
+    return rates_[(kind * rows_.size() + row) * types_.size() + type];
   }
 
   const cost::Problem& problem_;
@@ -122,12 +128,16 @@ class LeastTimesTable {
   std::vector<LocalModel> locals_;
   std::vector<Share> shares_;
   std::vector<Row> rows_;
-  std::size_t groups_ = 0;                   ///< groups of all rows
-  std::size_t ways_;                         ///< ways of each group, in every local model
-  std::vector<std::vector<Cell>> cells_;     ///< [op] divisions that fit and are not dominated
-  std::vector<std::vector<RowStay>> stays_;  ///< [op]
-  std::vector<LeastTimes> over_all_;
-  std::vector<Work> rates_;  ///< [op][row][type] s per sample of the whole
+  std::size_t groups_ = 0;                       ///< groups of all rows
+  std::size_t ways_;                             ///< ways of each group, in every local model
+  std::vector<std::size_t> kind_;                ///< [op] index of its set of operators with equal costs
+  std::vector<core::OpId> firsts_;               ///< [kind] its first operator
+  std::vector<std::vector<Cell>> cells_;         ///< [kind] divisions that fit and are not dominated
+  std::vector<std::vector<RowStay>> stays_;      ///< [kind]
+  std::vector<LeastTimes> over_all_;             ///< [kind]
+  std::vector<std::size_t> equals_;              ///< [kind] the first kind with equal times
+  std::vector<std::vector<DividedTimes>> best_;  ///< [kind] those of `cells_` that no other one beats
+  std::vector<Work> rates_;                      ///< [kind][row][type] s per sample of the whole
 };
 
 }  // namespace penstock::score

@@ -174,7 +174,7 @@ class ProblemBoundSearch {
       const auto same =
           std::ranges::find_if(firsts, [&](std::size_t first) { return times_.alike(first, op); });
       kind.push_back(static_cast<std::size_t>(same - firsts.begin()));
-      if (same == firsts.end()) firsts.push_back(op), kinds.push_back(times_.stays(op));
+      if (same == firsts.end()) firsts.push_back(op), kinds.push_back(corners(times_.stays(op)));
       const auto [rest, core] = kept(op);
       way.push_back({nullptr, rest, core, times_.weighed(samples_ * least.forward_rate),
                      times_.weighed(samples_ * least.core_rate), least.input_gradient});

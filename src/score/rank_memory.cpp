@@ -1,8 +1,6 @@
 #include "rank_memory.hpp"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <utility>
 
 #include "penstock/cost/sharding.hpp"
@@ -18,13 +16,6 @@ namespace {
 using core::Bytes;
 using plan::MemoryKind;
 using schedule::ActionKind;
-
-/// Order of the plan, if in-flight counts do not determine memory; a whole backward pass follows its
-/// recomputation, so then they do.
-std::optional<schedule::Schedule> telling_order(const cost::Problem& problem, const plan::Plan& judged) {
-  if (schedule::per_stage(judged) || whole_backwards(judged)) return {};
-  return order_of(problem, judged);
-}
 
 /// Bytes that one micro-batch keeps in a stage.
 struct KeptBytes {
@@ -77,27 +68,59 @@ ByteChange ended(const schedule::Action& pass, const KeptBytes& kept) {
   return {kept.released + passing - kept.from_forward - kept.from_again, none - kept.from_backward};
 }
 
-/// Bytes kept at the fullest moment of the row by the stages that have an entry in `by_stage`.
-ByteChange most_kept(const schedule::RankOrder& row, const std::map<std::size_t, KeptBytes>& by_stage) {
-  ByteChange now, most;
-  for (const schedule::Action& action : row) {
-    const schedule::Parts passes = schedule::parts(action);
-    for (const bool ends : {false, true}) {
-      for (const schedule::Action& pass : passes) {
-        const auto found = by_stage.find(static_cast<std::size_t>(pass.stage));
-        if (found != by_stage.end()) now += ends ? ended(pass, found->second) : begun(pass, found->second);
-      }
-      if (now.total() > most.total()) most = now;
-    }
-  }
-  return most;
+/// Bytes kept at fullest moments of an order.
+struct FullestMoments {
+  std::vector<ByteChange> by_stage;  ///< [stage] at the fullest moment of that stage
+  std::vector<ByteChange> by_rank;   ///< [rank] of all its stages together, at their fullest moment
+};
+
+void raise(ByteChange& most, const ByteChange& now) {
+  if (now.total() > most.total()) most = now;
 }
 
+/// Walks through every row once.
+FullestMoments fullest_moments(const cost::Problem& problem, const plan::Plan& judged,
+                               const schedule::Schedule& order) {
+  const auto rank_of_stage = plan::rank_of_stage(judged);
+  std::vector<KeptBytes> keeps;
+  for (const plan::Stage& stage : judged.stages) keeps.push_back(kept(problem, judged, stage));
+  FullestMoments out{std::vector<ByteChange>(keeps.size()), std::vector<ByteChange>(order.ranks.size())};
+  std::vector<ByteChange> now(keeps.size());
+  for (std::size_t r = 0; r < order.ranks.size(); ++r) {
+    ByteChange all;
+    const auto lives_here = [&](std::size_t stage) {
+      return stage < keeps.size() && static_cast<std::size_t>(rank_of_stage[stage]) == r;
+    };
+    for (const schedule::Action& action : order.ranks[r]) {
+      const schedule::Parts passes = schedule::parts(action);
+      for (const bool ends : {false, true}) {
+        for (const schedule::Action& pass : passes) {
+          const auto stage = static_cast<std::size_t>(pass.stage);
+          if (!lives_here(stage)) continue;
+          const ByteChange change = ends ? ended(pass, keeps[stage]) : begun(pass, keeps[stage]);
+          now[stage] += change, all += change;
+        }
+        for (const schedule::Action& pass : passes)
+          if (const auto stage = static_cast<std::size_t>(pass.stage); lives_here(stage))
+            raise(out.by_stage[stage], now[stage]);
+        raise(out.by_rank[r], all);
+      }
+    }
+  }
+  return out;
+}
+
+/// Empty if in-flight counts determine memory. A whole backward pass follows its recomputation, so then they do.
+FullestMoments moments_of(const cost::Problem& problem, const plan::Plan& judged) {
+  if (schedule::per_stage(judged) || whole_backwards(judged)) return {};
+  return fullest_moments(problem, judged, order_of(problem, judged));
+}
+
+/// `moments`: empty if in-flight counts determine memory.
 std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, const plan::Plan& judged,
-                                               const std::optional<schedule::Schedule>& order) {
+                                               const FullestMoments& moments) {
   std::vector<plan::MemoryByKind> out;
   const auto copies = schedule::weight_copies(judged);
-  const auto rank_of_stage = plan::rank_of_stage(judged);
   for (std::size_t s = 0; s < judged.stages.size(); ++s) {
     const plan::Stage& stage = judged.stages[s];
     const auto load = cost::stage_load(problem, stage);
@@ -107,23 +130,19 @@ std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, con
                                      stage.recompute ? std::min<std::int64_t>(in_flight, 1) : in_flight,
                                      plan::replica_placement(stage)));
     at(out.back(), MemoryKind::versions) = load.parameters * copies[s];
-    if (!order) continue;
-    const ByteChange most = most_kept(order->ranks[static_cast<std::size_t>(rank_of_stage[s])],
-                                      {{s, kept(problem, judged, stage)}});
-    at(out.back(), MemoryKind::activations) = most.activations;
-    at(out.back(), MemoryKind::buffers) += most.buffers;
+    if (moments.by_stage.empty()) continue;
+    at(out.back(), MemoryKind::activations) = moments.by_stage[s].activations;
+    at(out.back(), MemoryKind::buffers) += moments.by_stage[s].buffers;
   }
   return out;
 }
 
-/// Bytes needed by stages that take turns on a device.
+/// Bytes needed by stages that take turns on a device and together keep `most` at their fullest moment.
 Bytes needed_in_turn(const cost::Problem& problem, const plan::Plan& judged,
-                     const std::vector<std::size_t>& stages, const schedule::RankOrder& row) {
+                     const std::vector<std::size_t>& stages, Bytes most) {
   Bytes fixed, workspace, buffers, buckets, steps;
-  std::map<std::size_t, KeptBytes> by_stage;
   for (const std::size_t s : stages) {
     const plan::Stage& stage = judged.stages[s];
-    by_stage[s] = kept(problem, judged, stage);
     auto memory =
         cost::stage_memory(cost::stage_load(problem, stage), problem.memory, problem.training,
                            plan::samples_per_device(judged, stage), 0, 0, plan::replica_placement(stage));
@@ -134,19 +153,19 @@ Bytes needed_in_turn(const cost::Problem& problem, const plan::Plan& judged,
     steps += take(MemoryKind::step);
     fixed += plan::total(memory);
   }
-  return fixed + buckets + std::max(workspace + buffers + most_kept(row, by_stage).total(), steps);
+  return fixed + buckets + std::max(workspace + buffers + most, steps);
 }
 
 }  // namespace
 
 std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, const plan::Plan& judged) {
-  return stage_memories(problem, judged, telling_order(problem, judged));
+  return stage_memories(problem, judged, moments_of(problem, judged));
 }
 
 std::vector<RankMemory> rank_memories(const cost::Problem& problem, const plan::Plan& judged) {
   std::vector<RankMemory> out;
-  const auto order = telling_order(problem, judged);
-  const auto memories = stage_memories(problem, judged, order);
+  const FullestMoments moments = moments_of(problem, judged);
+  const auto memories = stage_memories(problem, judged, moments);
   const auto rank_of_stage = plan::rank_of_stage(judged);
   for (std::size_t s = 0; s < judged.stages.size(); ++s) {
     const auto r = static_cast<std::size_t>(rank_of_stage[s]);
@@ -154,9 +173,9 @@ std::vector<RankMemory> rank_memories(const cost::Problem& problem, const plan::
     out[r].stages.push_back(s);
     out[r].needed += plan::total(memories[s]);
   }
-  for (std::size_t r = 0; r < out.size() && order && !plan::has_colocated(judged); ++r)
+  for (std::size_t r = 0; r < out.size() && !moments.by_rank.empty() && !plan::has_colocated(judged); ++r)
     if (out[r].stages.size() > 1)
-      out[r].needed = needed_in_turn(problem, judged, out[r].stages, order->ranks[r]);
+      out[r].needed = needed_in_turn(problem, judged, out[r].stages, moments.by_rank[r].total());
   return out;
 }
 

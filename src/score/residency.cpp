@@ -56,6 +56,22 @@ double relaxed(std::span<const Resident> way, double other, double left, double 
 
 }  // namespace
 
+std::vector<Stay> corners(const std::vector<Stay>& choices) {
+  constexpr double kRounding = 1e-9;
+  std::vector<Stay> out;
+  for (const Stay& next : choices) {
+    while (out.size() >= 2) {
+      const Stay &first = out[out.size() - 2], &last = out.back();
+      const double part = (last.time - first.time) / (next.time - first.time);
+      const double chord = first.work + part * (next.work - first.work);
+      if (last.work <= chord * (1 + kRounding)) break;
+      out.pop_back();
+    }
+    out.push_back(next);
+  }
+  return out;
+}
+
 double residency(std::span<const Resident> way, double other, double left, double longest,
                  const std::function<void()>& check) {
   const auto at = [&](double held) { return relaxed(way, other, left, longest, held, check); };

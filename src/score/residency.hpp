@@ -14,6 +14,11 @@ struct Stay {
   double work, time;
 };
 
+/// The choices that can be the cheapest for residency(): corners of the lower left hull of (time, work), because a
+/// choice's cost is concave in both. A choice that rounding could make the cheapest stays. `choices` and the
+/// result ascend by time and descend by work.
+std::vector<Stay> corners(const std::vector<Stay>& choices);
+
 /// An operator on a path through the model, with what all samples of a mini-batch save for its backward pass.
 struct Resident {
   const std::vector<Stay>* choices;  ///< ascending by time, descending by work

@@ -46,8 +46,8 @@ void check_time(const cost::Problem& problem, const plan::Plan& plan, const trac
 }
 
 /// Models with long searches, or with more memory than a V100 has.
-const std::set<std::string> kLarge = {"inception_v3", "gpt",     "opt",         "llama",
-                                      "gpt_neox",     "mixtral", "deepseek_v3", "vlm"};
+const std::set<std::string> kLarge = {"inception_v3", "gpt",         "opt", "llama",  "gpt_neox",
+                                      "mixtral",      "deepseek_v3", "vlm", "decoder"};
 
 /// The zoo on these numbers of devices, planned in these ways.
 void check_zoo(const std::vector<std::size_t>& sizes, const std::vector<const char*>& planners) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Ctrl-C in searches, at random moments: the best plan so far is shown and written, valid, with exit code 30; or
-there is none yet, and nothing is written. A second one ends the program at once.
+"""Ctrl-C in searches, at random moments: the best plan so far is shown and written, valid, with exit code 30. If
+there is none yet, nothing is written. A second one ends the program at once.
 
     interrupts_test.py PENSTOCK
 """

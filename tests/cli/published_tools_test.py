@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How tools/published_choices states what others searched, and what it calls chosen; what tools/published_runs takes for lasting
-load; and what tools/gaps shows of the fastest plans and of a search.
+"""Tests the published tools: the searches and choices that tools/published_choices states, and the runs that
+tools/published_runs takes for lasting load. Also tests the figures of tools/gaps for the fastest plans and for a search.
 
   published_tools_test.py SOURCE_ROOT
 

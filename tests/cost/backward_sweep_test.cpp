@@ -188,7 +188,7 @@ TEST_CASE("a cross entropy holds 6, 10, 2 or 12 bytes per logit of 2, as its fra
   }
 }
 
-TEST_CASE("what reads a tensor twice makes two terms") {
+TEST_CASE("an operator that reads a tensor twice makes two terms") {
   graph::GraphBuilder builder("square");
   const OpId a = builder.add(sized("a", OpKind::linear, 4, 1));
   auto twice = sized("twice", OpKind::elementwise, 4);
@@ -213,7 +213,7 @@ TEST_CASE("a tied layer's weight gradient is as large as the table, which makes 
   }
 }
 
-TEST_CASE("random stages: the sweep is the slow twin's, which asks every tensor at every moment") {
+TEST_CASE("random stages: the sweep equals the slow twin, which visits every tensor at every moment") {
   std::size_t several = 0, above = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     CAPTURE(seed);

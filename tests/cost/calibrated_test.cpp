@@ -62,7 +62,7 @@ TEST_CASE("a measured point is taken as it is, with its interval") {
   CHECK(hit.high.value() == support::near(6e-3 * 1.01));
 }
 
-TEST_CASE("an operator alike that does less runs the same kernel, a part of one does not") {
+TEST_CASE("an operator with equal attributes that does less runs the same kernel, a part of one does not") {
   CHECK(forward(layer(), one(OpKind::linear, kLayer, 0.5e9), 4).origin == Origin::measured);
   CHECK(forward(layer(), one(OpKind::linear, kLayer, 0.5e9), 4).time.value() == 6e-3);
   // One that does more than any that was measured: at the utilisation measured, 4 of 6 ms.
@@ -80,7 +80,7 @@ TEST_CASE("rows of a product count as samples") {
   CHECK(forward(layer(), one(OpKind::linear, three, 3e9), 1).time.value() == support::near(5e-3));
 }
 
-TEST_CASE("of two measurements of as many rows the mean counts") {
+TEST_CASE("two measurements of equally many rows count by their mean") {
   Calibration twice = layer();
   const Shape two = {{"rows", 2}, {"in", 100}, {"out", 50}};
   twice.kernels.push_back(kernel(OpKind::linear, two, 2e9, {point(graph::Pass::forward, 4, 12e-3)}));
@@ -183,7 +183,7 @@ TEST_CASE("between sequence lengths of attention the square root of time is line
         support::near(2e-6 / 1e-3));
 }
 
-TEST_CASE("a kind, pass or number nobody measured is analytic") {
+TEST_CASE("a kind, pass or number without measurement is analytic") {
   const auto graph = one(OpKind::norm, {{"elements", 100}}, 1e9);
   const auto unknown = forward(layer(), graph, 4);
   CHECK(unknown.origin == Origin::analytic);
@@ -233,7 +233,7 @@ TEST_CASE("a part of an operator runs like one of divided extents") {
         support::near(forward(layer(), norm, 4).time.value() / 2));
 }
 
-TEST_CASE("times are as far from back to back to cold as whole models say") {
+TEST_CASE("times lie between back to back and cold as whole models do") {
   // 4 samples take 6 ms cold and 3 back to back. A model that takes 0.7 s, whose kernels take 0.8 or 0.6,
   // gives halfway: 4.5 ms, and so the ends of the intervals.
   Calibration calibration = layer();

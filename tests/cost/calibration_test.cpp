@@ -95,7 +95,7 @@ TEST_CASE("a calibration that measured nothing is one") {
   CHECK(to_yaml(parse_calibration(text, "c.yaml")) == text);
 }
 
-TEST_CASE("foreign files and newer versions are told apart") {
+TEST_CASE("foreign files and newer versions have different errors") {
   CHECK(fault_of("penstock_profile: 1\n") ==
         "c.yaml:1: not a calibration: expected 'penstock_calibration: 1' as first line");
   CHECK(mentions(fault_of(""), "not a calibration"));
@@ -106,7 +106,7 @@ TEST_CASE("foreign files and newer versions are told apart") {
   CHECK(mentions(fault_of("penstock_calibration:"), "expected version 1, found ''"));
 }
 
-TEST_CASE("wherever a calibration is cut off, it says truncated") {
+TEST_CASE("a calibration cut off anywhere is refused as truncated") {
   for (std::size_t length = 24; length < whole().size(); ++length) {
     const std::string fault = fault_of(whole().substr(0, length));
     CAPTURE(length);
@@ -114,7 +114,7 @@ TEST_CASE("wherever a calibration is cut off, it says truncated") {
   }
 }
 
-TEST_CASE("whichever digit is changed, the check sum tells") {
+TEST_CASE("any changed digit fails the check sum") {
   for (std::size_t at = 24; at < whole().size(); ++at) {
     std::string text = whole();
     if (text[at] < '0' || text[at] > '8') continue;

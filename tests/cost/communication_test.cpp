@@ -145,7 +145,7 @@ TEST_CASE("the mesh of a public DGX-1 report takes three rings both ways") {
   CHECK(seconds <= 1.15 * bound);
 }
 
-TEST_CASE("several groups take as long in whatever order, and no less than each alone") {
+TEST_CASE("several groups take equally long in any order, and no less than each by itself") {
   const auto nodes = cluster::load_cluster(support::checkout("/experiments/clusters/summit.yaml"));
   const auto group = [](std::initializer_list<std::size_t> ids) {
     return std::vector<DeviceId>(ids.begin(), ids.end());
@@ -288,7 +288,7 @@ TEST_CASE("an all-to-all sends to one after the other") {
   CHECK(cost::all_to_all(direct, devices(3)).per_byte == support::near(2 / 9.0 / 1e9));
 }
 
-TEST_CASE("what was measured counts for the bytes sent, and not for groups that share cables") {
+TEST_CASE("measured times count for the bytes sent, and not for groups that share cables") {
   using cluster::CollectiveKind;
   std::vector<cluster::CollectiveTime> rows;
   for (const std::int64_t bytes : {1, 1'000'000}) rows.push_back({CollectiveKind::all_reduce, 2, bytes, 1.0});

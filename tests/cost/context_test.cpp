@@ -110,15 +110,15 @@ TEST_CASE("Ulysses trades queries, keys, values and output: each device keeps on
   CHECK(time.collectives.input_gradient.value() == support::near(once));
 }
 
-TEST_CASE("a ring hides hops behind the core of the block before, but for the last one back") {
+TEST_CASE("a ring hides hops behind the core of the block before, except the last one back") {
   const auto cluster = support::tiny_cluster(4);
   plan::Stage s;
   for (std::size_t d = 0; d < 4; ++d) s.devices.emplace_back(d);
   s.context_parallel = 4;
   const cost::RingTimes ring(cluster, s);
   const Bytes keys_values(4000);  // blocks of 1 kB: hops of 1 us
-  // The core takes 2 us a block: three hops of 1 us are hidden, three of 2 us going back just so, and a block
-  // of gradients goes home.
+  // The core takes 2 us a block. Three hops of 1 us are hidden, and three hops of 2 us on the way back are
+  // hidden exactly. A block of gradients goes home.
   const auto hidden = ring.time(keys_values, Seconds(8e-6), Seconds(8e-6), Seconds(0));
   CHECK(hidden.forward.value() == support::near(0));
   CHECK(hidden.input_gradient.value() == support::near(1e-6));

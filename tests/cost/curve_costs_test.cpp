@@ -66,7 +66,7 @@ TEST_CASE("every GPU of the short form is measured or has a relative") {
   }
 }
 
-TEST_CASE("a measured GPU's products take what its curves tell") {
+TEST_CASE("a measured GPU's products take the time of its curves") {
   const auto graph = dense();
   const core::OpId op = first_linear(graph);
   const auto h100 = type("8xH100");
@@ -128,7 +128,7 @@ TEST_CASE("collectives within a node are measured where its links are no slower"
   CHECK(kCurves.completed(cluster::parse_cluster(pcie, "pcie.yaml")).collectives() == nullptr);
 }
 
-TEST_CASE("the source tells tables, slow-down, relatives and what was compared") {
+TEST_CASE("the source lists tables, slow-down, relatives and comparisons") {
   const auto source = [](const char* name) {
     return cost::source_of(kCurves, kCurves.completed(cluster::load_cluster(name)));
   };

@@ -55,7 +55,7 @@ TEST_CASE("groups of random clusters take as long with a memo as without") {
   }
 }
 
-TEST_CASE("so do groups across nodes that are alike, of which many have one form") {
+TEST_CASE("groups across equal nodes cost the same with a memo, and many have one form") {
   const auto random = support::random_problem(1);
   for (const char* name : {"2xH100x3", "2xH100x3-rails"}) {
     CAPTURE(std::string(name));

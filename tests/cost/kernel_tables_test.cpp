@@ -70,7 +70,7 @@ TEST_CASE("between measured points rates follow powers, beyond them the nearest"
         near(rate(8, 16, 10)));  // the nearest: at (32, 16) nothing was measured
 }
 
-TEST_CASE("a rate says whether it was measured, lies between such, or beyond them") {
+TEST_CASE("a rate is marked as measured, interpolated or extrapolated") {
   using cost::Origin;
   cost::RateGrid grid;
   for (const double row : {2.0, 8.0})
@@ -90,7 +90,7 @@ TEST_CASE("a rate says whether it was measured, lies between such, or beyond the
   CHECK(origin(2, 17, 10) == Origin::extrapolated);
 }
 
-TEST_CASE("of two measurements of one shape the slower one counts, whichever comes first") {
+TEST_CASE("the slower of two measurements of one shape counts, in either order") {
   for (const bool first : {true, false}) {
     cost::RateGrid grid;
     grid.add(2, 4, 1, first ? 10 : 8);
@@ -186,7 +186,7 @@ TEST_CASE("a backward time that was measured counts, beside rows that have none"
   CHECK(on(8) == near(8 * products + 8e-5 * 2.5 * 73 / 63));
 }
 
-TEST_CASE("every pass says what it stands on: tables where they know the shape, else the analytic model") {
+TEST_CASE("every pass has its origin: tables where they have the shape, else the analytic model") {
   using cost::Origin;
   const TableCosts costs("NVIDIA V100", even_products(), {{1, 48, 3, 32, 1e-5}, {8, 48, 3, 32, 8e-5}});
   const auto on = [&](const char* attention, const char* op) {

@@ -74,7 +74,7 @@ TEST_CASE("below the smallest batch a fixed part remains, and the rest is in pro
   CHECK(relative(from("{forward: {4: 5ms}, backward: {4: 9ms}}", 7e-3).forward, 5e-3));
 }
 
-TEST_CASE("profiled times say where they come from") {
+TEST_CASE("profiled times have their origin") {
   const auto g = support::tiny_graph(3, {{0, 1}});
   const auto profile = cost::parse_profile(kProfile, "p.yaml");
   const auto forward = [&](std::size_t op, std::int64_t n) {

@@ -299,7 +299,7 @@ TEST_CASE("layers that repeat have one form; tied operators and those of costs b
   CHECK_FALSE(one_form(kCosts, one, run(7, 7 + layer)));
 }
 
-TEST_CASE("what holds too many lists forgets them, and gives no number twice") {
+TEST_CASE("forms with too many lists forget them, and give no number twice") {
   const auto graph = models::build("gpt", {{"layers", "4"}});
   const auto cluster = cluster::load_cluster("8xA100-40x1");
   const cost::Problem problem{graph, cluster, kCosts, {64, plan::Optimizer::adam}};

@@ -125,7 +125,7 @@ TEST_CASE("ZeRO 2 and 3 need room for one layer's whole gradients, ZeRO 3 for tw
   CHECK(workspace(3) == Bytes(7 + 30 + 100));
 }
 
-TEST_CASE("of batch norms mean and variance of a channel are kept in fp32, as long as activations") {
+TEST_CASE("batch norms keep mean and variance of a channel in fp32, as long as activations") {
   graph::GraphBuilder b("norm", 2);
   graph::Operator op;
   op.name = "norm";

@@ -37,7 +37,7 @@ plan::Stage one_stage() {
 
 }  // namespace
 
-TEST_CASE("an answer is made once, for its problem alone; a problem without a memo remembers nothing") {
+TEST_CASE("an answer is made once, for its problem only; a problem without a memo remembers nothing") {
   const auto random = support::random_problem(3);
   cost::StageMemo memo;
   cost::Problem problem = random.problem();
@@ -51,7 +51,7 @@ TEST_CASE("an answer is made once, for its problem alone; a problem without a me
   CHECK(answered(problem, stage, 5) == 1);
 }
 
-TEST_CASE("random plans take as long, and hold as much, with a memo that knows all of them as without") {
+TEST_CASE("random plans take and hold equally much with a memo of all of them and without") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     const auto random = support::random_plan(seed, 2);
@@ -112,7 +112,7 @@ TEST_CASE("schedules that come again have the same order, those of other sizes a
   CHECK(orders.size() == 5 * 3 * 2);
 }
 
-TEST_CASE("what holds too much forgets, and answers all the same") {
+TEST_CASE("a memo that holds too much forgets, and still answers") {
   const auto random = support::random_problem(3);
   cost::StageMemo memo(core::Bytes(16 * 512));  // about three answers a part
   cost::Problem problem = random.problem();

@@ -37,7 +37,7 @@ TEST_CASE(
   CHECK(std::abs(narrow.mfu / (3e12 / 80e12) - 1) < 1e-12);  // no bf16: fp16
 }
 
-TEST_CASE("of unlike devices the peaks add up, and where none is stated there is no utilisation") {
+TEST_CASE("peaks of different devices add up; without a stated peak there is no utilisation") {
   const auto small = support::tiny_cluster(2);
   cluster::DeviceType fast = small.types().front(), slow = fast, unknown = fast;
   fast.peak = {core::FlopRate(10e12)}, slow.peak = {core::FlopRate(2e12)}, unknown.peak = {};

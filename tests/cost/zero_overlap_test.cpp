@@ -43,7 +43,7 @@ cost::StageTime timed(int zero, double forward, plan::Recomputation recompute = 
 
 }  // namespace
 
-TEST_CASE("a device with much to compute waits for the first layer, and for what stands outside") {
+TEST_CASE("a device with much to compute waits for the first layer, and for operators outside layers") {
   // Two of 7 operators' gathers per layer; the embedding's hides behind nothing.
   const auto two = timed(2, 1).collectives, three = timed(3, 1).collectives;
   CHECK(two.forward.value() == 0);
@@ -54,7 +54,7 @@ TEST_CASE("a device with much to compute waits for the first layer, and for what
   CHECK(timed(1, 1).collectives.total().value() == 0);
 }
 
-TEST_CASE("a device with little to compute waits for the network, but for what it computes meanwhile") {
+TEST_CASE("a device with little to compute waits for the network, except while it computes") {
   // In quarters of a gather: forward 7 are computed and 24 sent for layers. Two thirds of the computing hide,
   // for the last layer computes when its weights have come. Another 4 are for the embedding. Backward twice
   // that.
@@ -105,7 +105,7 @@ TEST_CASE("with ZeRO 2 and 3 a layer's weights and gradients are there at once")
   CHECK(largest(3) == core::Bytes(8000));
 }
 
-TEST_CASE("of experts a device gathers its own, among those that hold them too") {
+TEST_CASE("a device gathers its own experts, among the devices that hold them too") {
   const auto g = support::small_mixture("1");
   const auto cluster = support::tiny_cluster(4);
   const auto costs = support::FixedCosts::uniform(g.size(), 1, 2);

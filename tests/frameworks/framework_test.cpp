@@ -170,7 +170,7 @@ TEST_CASE("stages in a V that have no name are refused for their places, with a 
 
 // AutoModel 0.7: without mp_policy every plan computes in bf16, without reshard_after_forward a pipeline's
 // weights stay.
-TEST_CASE("AutoModel is told numbers and resharding") {
+TEST_CASE("AutoModel gets numbers and resharding") {
   auto plan = llama8().plan({4, 9}, 2, 1, 2);
   for (auto& stage : plan.stages) stage.zero = 3;
   const auto text = [&] { return to("automodel", llama8(), plan); };
@@ -193,7 +193,7 @@ TEST_CASE("AutoModel is told numbers and resharding") {
 
 // DeepSpeed 0.19: bf16 gradients of a pass stay beside the fp32 sums unless immediate_grad_update; ZeRO 1
 // sums in bf16 unless grad_accum_dtype, which pipelines without ZeRO refuse.
-TEST_CASE("DeepSpeed is told which gradients it keeps") {
+TEST_CASE("DeepSpeed gets the list of gradients that it keeps") {
   auto plan = llama8().plan({4, 9}, 2, 1, 2);
   const auto text = [&] { return to("deepspeed", llama8(), plan); };
   CHECK(says(text(), "\"bf16\": {\"enabled\": true, \"immediate_grad_update\": true},\n  \"fp16\""));
@@ -298,7 +298,7 @@ TEST_CASE("every value of a model is in Megatron-LM's arguments, or among those 
   }
 }
 
-TEST_CASE("what Megatron-LM has no argument for stands above its arguments") {
+TEST_CASE("a comment above the arguments lists what Megatron-LM has no argument for") {
   const auto with = [](const std::string& scaling) {
     const Case one("llama", {{"layers", "2"},
                              {"hidden", "64"},
@@ -328,7 +328,7 @@ TEST_CASE("a stage without layers has nothing to compute again, and does not dif
         "Megatron-LM has one recomputation for all stages: layers in stage 1, none in stage 2");
 }
 
-TEST_CASE("experts and their groups in Megatron-LM's words; others are told nothing of them") {
+TEST_CASE("experts and their groups in Megatron-LM's words; other frameworks get none of them") {
   const Case mixture("mixtral", {{"layers", "2"},
                                  {"hidden", "64"},
                                  {"heads", "4"},
@@ -418,7 +418,7 @@ TEST_CASE("a layout that is read again has the plan's layers, for any cut") {
   }
 }
 
-TEST_CASE("what a framework cannot do is refused by its name") {
+TEST_CASE("a feature that a framework lacks is refused by its name") {
   const auto refused = [](const char* name, const plan::Plan& plan) { return to(name, llama8(), plan); };
   auto plan = llama8().plan({4, 9}, 2);
   // Two operators from the end of stage 0 to stage 1: layer 3 is cut.
@@ -865,7 +865,7 @@ TEST_CASE("a plan of unlike degrees comes to the most common ones on the same de
   CHECK(spread->stages[0].replicas() == 2);
 }
 
-TEST_CASE("of random cuts the nearest plan is valid and taken; of one that is taken it is the plan itself") {
+TEST_CASE("the nearest plan of random cuts is valid and accepted; of an accepted plan it is the plan itself") {
   core::Random random(11);
   const auto cluster = cluster::load_cluster("8xH100").first(4);
   std::size_t mended_plans = 0;
@@ -920,7 +920,7 @@ TEST_CASE("a step of DeepSpeed: micro-batches of all replicas, layers computed a
   CHECK(says(to("deepspeed", llama8(), alone), "\"zero_optimization\": {\"stage\": 0}"));
 }
 
-TEST_CASE("torch's micro-batches, and weights that ZeRO 3 alone gathers again") {
+TEST_CASE("torch's micro-batches, and weights that only ZeRO 3 gathers again") {
   auto plan = llama8().plan({4, 9}, 2, 1, 4);
   for (auto& stage : plan.stages) stage.micro_batch = 8;
   // A replica's 16 samples in micro-batches of 2.
@@ -1095,4 +1095,98 @@ TEST_CASE("the degree that gives whole heads suits all attention of a model") {
   builder.add_edge(OpId(0), OpId(1));
   const auto graph = builder.build();
   CHECK(degree_of_whole_heads(graph, framework_named("megatron").can, 12) == 2);
+}
+
+namespace {
+
+/// Two layers; `more` goes before these values.
+std::string described_to_megatron(std::map<std::string, std::string> more) {
+  more.merge(std::map<std::string, std::string>{{"layers", "2"},
+                                                {"hidden", "64"},
+                                                {"heads", "4"},
+                                                {"kv_heads", "2"},
+                                                {"head_width", "16"},
+                                                {"mixers", "full"},
+                                                {"norms", "before"},
+                                                {"feed_forward", "96"},
+                                                {"activation", "silu"},
+                                                {"vocabulary", "512"},
+                                                {"sequence", "32"}});
+  const Case one("decoder", more);
+  return to("megatron", one, one.plan({1, 3}, 2));
+}
+
+using DecoderValues = std::map<std::string, std::string>;
+
+}  // namespace
+
+TEST_CASE("a described decoder is in Megatron-LM's words") {
+  const std::string usual = described_to_megatron({});
+  CHECK(says(usual, "--num-layers 2\n--hidden-size 64\n--num-attention-heads 4\n--ffn-hidden-size 96\n"));
+  CHECK(says(usual, "--normalization RMSNorm\n--swiglu\n--disable-bias-linear\n"));
+  for (const char* absent : {"--window", "--no-rope", "--moe", "--qk", "--softmax-type", "no argument"})
+    CHECK_FALSE(says(usual, absent));
+  const DecoderValues experts = {{"experts", "4"}, {"chosen", "2"}, {"expert_width", "32"}};
+  const std::pair<DecoderValues, std::string> said[] = {
+      {{{"mixers", "window(8)"}}, "--window-size \"(7,0)\"\n--window-attn-skip-freq \"([1,1])\"\n"},
+      {{{"mixers", "window(8)+full"}}, "--window-size \"(7,0)\"\n--window-attn-skip-freq \"([1,0])\"\n"},
+      {{{"mixers", "full+nope"}}, "--no-rope-freq \"([0,1])\"\n"},
+      {{{"mixers", "latent"}, {"key_rank", "8"}, {"rotary_width", "4"}, {"value_width", "12"}},
+       "--kv-lora-rank 8\n--qk-head-dim 16\n--qk-pos-emb-head-dim 4\n--v-head-dim 12\n"},
+      {{{"qk_norm", "head"}}, "--qk-layernorm\n"},
+      {{{"qk_norm", "plain"}}, "--qk-l2-norm\n"},
+      {{{"sinks", "yes"}}, "--softmax-type learnable\n"},
+      {{{"attention_bias", "qkv"}}, "--add-qkv-bias\n"},
+      {{{"gated", "no"}, {"activation", "relu2"}}, "--squared-relu\n"},
+      {{{"learned_positions", "40"}, {"mixers", "nope"}},
+       "--max-position-embeddings 40\n--position-embedding-type learned_absolute\n"},
+      {{{"tied_head", "no"}}, "--untie-embeddings-and-output-weights\n"}};
+  for (const auto& [values, words] : said) {
+    CAPTURE(words);
+    CHECK(says(described_to_megatron(values), words));
+    CHECK_FALSE(says(usual, words));
+  }
+  DecoderValues mixed = experts;
+  mixed["feed_forwards"] = "dense+experts";
+  CHECK(says(described_to_megatron(mixed), "--moe-layer-freq \"([0,1])\"\n"));
+  CHECK_FALSE(says(described_to_megatron({{"attention_bias", "yes"}, {"feed_forward_bias", "yes"}}),
+                   "--disable-bias-linear"));
+  CHECK_FALSE(says(described_to_megatron({{"norm", "layer"}}), "RMSNorm"));
+}
+
+TEST_CASE("a part of a described decoder that Megatron-LM has no words for is refused by name") {
+  const DecoderValues experts = {
+      {"experts", "4"}, {"chosen", "2"}, {"expert_width", "32"}, {"feed_forwards", "experts"}};
+  const auto with_experts = [&](const char* key, const char* value) {
+    DecoderValues out = experts;
+    out[key] = value;
+    return out;
+  };
+  const std::pair<DecoderValues, std::string> refused[] = {
+      {{{"norms", "both"}}, "norms=both"},
+      {{{"norm", "rms_plain"}}, "norm=rms_plain"},
+      {{{"branches", "shared_norm"}}, "branches=shared_norm"},
+      {{{"embedding_norm", "yes"}}, "embedding_norm=yes"},
+      {{{"final_norm", "no"}}, "final_norm=no"},
+      {{{"mixers", "window(8)+window(4)"}}, "mixers=window(8)+window(4)"},
+      {{{"mixers", "blocks(8)+nope"}}, "mixers=blocks(8)+nope"},
+      {{{"mixers", "window(8)+full"}, {"window_kv_heads", "4"}}, "window_kv_heads=4"},
+      {{{"mixers", "window(8)+full"}, {"sinks", "window"}}, "sinks=window"},
+      {{{"feed_forwards", "dense+dense(32)"}}, "feed_forwards=dense+dense(32)"},
+      {{{"activation", "gelu"}}, "activation=gelu gated=yes"},
+      {{{"activation", "silu"}, {"gated", "no"}}, "activation=silu gated=no"},
+      {{{"qk_norm", "whole"}}, "qk_norm=whole"},
+      {{{"qk_norm", "head"}, {"norm", "layer"}}, "qk_norm=head"},
+      {{{"attention_bias", "yes"}}, "attention_bias=yes feed_forward_bias=no expert_bias=no"},
+      {{{"attention_bias", "output"}}, "attention_bias=output"},
+      {{{"learned_positions", "40"}}, "learned_positions=40"},
+      {{{"value_width", "8"}}, "value_width=8"},
+      {{{"tied_head", "no"}, {"head_bias", "yes"}}, "head_bias=yes"},
+      {{{"mask", "none"}}, "mask=none"},
+      {with_experts("router_offset", "yes"), "router_offset=yes"},
+      {with_experts("expert_clamp", "yes"), "expert_clamp=yes"},
+      {with_experts("expert_bias", "yes"), "attention_bias=no feed_forward_bias=no expert_bias=yes"}};
+  for (const auto& [values, part] : refused)
+    CHECK(says(described_to_megatron(values), "Megatron-LM has no words for " + part));
+  CHECK(says(described_to_megatron(experts), "--moe-layer-freq \"([1,1])\"\n"));
 }

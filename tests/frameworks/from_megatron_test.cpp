@@ -746,7 +746,7 @@ TEST_CASE("a plan that was handed over comes back") {
   }
 }
 
-TEST_CASE("what a config states comes back from Megatron-LM's arguments") {
+TEST_CASE("keys of a config come back from Megatron-LM's arguments") {
   for (const char* name : {"qwen3_32b", "llama3_8b", "mixtral_8x7b", "qwen15_moe_a27b", "gpt2"}) {
     CAPTURE(name);
     const std::string file = support::checkout(std::string("/tests/frameworks/configs/") + name + ".json");
@@ -877,7 +877,7 @@ TEST_CASE(
   CHECK(refusal("").find("is not given") != std::string::npos);
 }
 
-TEST_CASE("a vocabulary that the tokenizer knows is given beside") {
+TEST_CASE("a vocabulary that only the tokenizer has is given separately") {
   const std::string none =
       "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 "
       "--max-position-embeddings 32 --micro-batch-size 1 --global-batch-size 16";
@@ -920,7 +920,7 @@ TEST_CASE("widths that a script leaves out are Megatron-LM's") {
   CHECK(model_of(kNoWidth + "--attention-backend unfused").at("attention") == "plain");
 }
 
-TEST_CASE("what a script leaves out of mixtures and latent attention is Megatron-LM's") {
+TEST_CASE("settings of mixtures and latent attention that a script leaves out are Megatron-LM's") {
   const auto mixture = model_of(kLlama + "--num-experts 4");
   CHECK(mixture.at("chosen") == "2");
   CHECK(mixture.at("expert_width") == "128");  // as the feed-forward
@@ -1011,7 +1011,7 @@ TEST_CASE("activations checkpointed in the old spelling are those recomputed in 
     CHECK(old_spelling.stages[s].recompute == new_spelling.stages[s].recompute);
 }
 
-TEST_CASE("what no operator depends on and a script leaves out is Megatron-LM's") {
+TEST_CASE("settings that no operator depends on and a script leaves out are Megatron-LM's") {
   const auto all = [](const std::string& text) {
     const auto model = read(text, 1).plan.model;
     return frameworks::all_parameters(model);

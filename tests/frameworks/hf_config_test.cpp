@@ -274,7 +274,7 @@ TEST_CASE("a head's width of its own: FLOPs by hand") {
   CHECK(products == 28 * layer + 2.0 * 1024 * 151'936);
 }
 
-TEST_CASE("tokens of a sample leave the table of positions alone") {
+TEST_CASE("tokens of a sample do not change the table of positions") {
   CHECK(built("gpt2", 128).parameters() == 124'439'808);
   CHECK(built("opt_125m", 128).parameters() == 125'239'296);
   CHECK(parse_hf_config(config("llama3_8b"), "f").model.parameters.at("sequence") == "8192");
@@ -327,20 +327,17 @@ TEST_CASE("the number of experts has two names") {
             .find("num_local_experts: expected 128, as num_experts says") != std::string::npos);
 }
 
-TEST_CASE("what would be another network is refused by file, line and key") {
-  CHECK(
-      refusal(changed("mixtral_8x7b", "\"mixtral\"", "\"dbrx\"")) ==
-      "config.json:13: model_type: 'dbrx' routes tokens to experts otherwise than the zoo's families do; "
-      "known: "
-      "llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, qwen3_moe, olmoe, deepseek_v2, deepseek_v3, "
-      "kimi_k2, "
-      "gpt2, gpt_neox, opt, bert, vit, llava; `penstock import hf --through torch` reads more by transformers");
+TEST_CASE("a key that would make another network is refused by file, line and key") {
+  CHECK(refusal(changed("mixtral_8x7b", "\"mixtral\"", "\"dbrx\"")) ==
+        "config.json:13: model_type: 'dbrx' routes tokens to experts otherwise than the zoo's families do; "
+        "the nearest type that is read is mixtral; `penstock import hf --through torch` reads more by transformers");
   CHECK(refusal(changed("qwen3_30b_a3b", "\"mlp_only_layers\": []", "\"mlp_only_layers\": [0]"))
             .find("mlp_only_layers: expected none: the zoo's layers all have experts") != std::string::npos);
   CHECK(refusal(changed("deepseek_v3", "\"sigmoid\"", "\"softmax\""))
             .find("scoring_func: 'softmax' is not computed by the zoo; known: sigmoid") != std::string::npos);
   CHECK(refusal(changed("llama3_8b", "\"llama\"", "\"lama\""))
-            .find("'lama' is no architecture that the zoo computes") != std::string::npos);
+            .find("'lama' is no architecture that the zoo computes; did you mean 'llama'?") !=
+        std::string::npos);
   CHECK(refusal(changed("llama3_8b", "LlamaForCausalLM", "LlamaForSequenceClassification"))
             .find("known: LlamaForCausalLM") != std::string::npos);
   CHECK(refusal(changed("llama3_8b", "silu", "gelu")) ==
@@ -356,7 +353,7 @@ TEST_CASE("what would be another network is refused by file, line and key") {
   CHECK(refusal(changed("bert_base", "gelu", "silu")).find("known: gelu") != std::string::npos);
 }
 
-TEST_CASE("a key that nobody knows is refused, with the nearest known one") {
+TEST_CASE("an unknown key is refused, with the nearest known one") {
   CHECK(refusal(changed("llama3_8b", "num_key_value_heads", "num_key_value_head")) ==
         "config.json:15: num_key_value_head: is not known of llama (did you mean 'num_key_value_heads'?): it "
         "may change "
@@ -376,7 +373,7 @@ TEST_CASE("a window of attention is a model's where samples do not fit in it") {
         "config.json:13: n_positions: the model knows 1024 positions, fewer than 1025 tokens");
 }
 
-TEST_CASE("a task's head that the zoo lacks is told of") {
+TEST_CASE("a task's head that the zoo lacks has a note") {
   const auto bert = parse_hf_config(config("bert_base"), "f");
   REQUIRE(bert.notes.size() == 1);
   CHECK(bert.notes.front() ==
@@ -430,7 +427,7 @@ TEST_CASE("towers, projectors and decoders that vlm does not state are refused b
   refused("llava", "llava", "an image becomes 576 tokens: of 576, none is left for text", 576);
 }
 
-TEST_CASE("what joins images and text otherwise is refused by name") {
+TEST_CASE("a model that joins images and text in another way is refused by name") {
   const auto why = [](const std::string& type) { return refusal("{\"model_type\": \"" + type + "\"}"); };
   CHECK(why("clip").find("is not the zoo's clip, which is GraphPipe's") != std::string::npos);
   CHECK(why("clip_vision_model").find("as vision_config of llava") != std::string::npos);
@@ -439,7 +436,7 @@ TEST_CASE("what joins images and text otherwise is refused by name") {
   CHECK(why("llava_next").find("otherwise than LLaVA-1.5") != std::string::npos);
 }
 
-TEST_CASE("configs are told from our own files") {
+TEST_CASE("configs are distinguished from our own files") {
   CHECK(frameworks::is_hf_config(config("gpt2")));
   CHECK_FALSE(frameworks::is_hf_config("{\"penstock\": \"model\", \"model_type\": 1}"));
   CHECK_FALSE(frameworks::is_hf_config("{}"));
@@ -519,7 +516,7 @@ TEST_CASE("a ViT's images, patches and classes left out: 224, 16, as many as lab
   CHECK(read_sparse("vit", vit + R"(, "id2label": {"0": "a", "1": "b", "2": "c"})").at("classes") == "3");
 }
 
-TEST_CASE("of more positions than a sample may have tokens that many count, of fewer all") {
+TEST_CASE("a sample has as many tokens as the config has positions, up to its limit") {
   const auto sequence = [](std::int64_t at_most) {
     const std::string text = "{\"model_type\": \"llama\", " + kSizes +
                              R"(, "intermediate_size": 200, "max_position_embeddings": 512})";
@@ -559,7 +556,7 @@ TEST_CASE("LLaVA's tower and text left out: CLIP's and Llama's, or Mistral's wit
   CHECK(mistral.at("feed_forward") == "14336");
 }
 
-TEST_CASE("an OPT that says nothing of dropout drops a tenth of its layers' outputs") {
+TEST_CASE("an OPT without a dropout key drops a tenth of its layers' outputs") {
   const std::string opt =
       R"("vocab_size": 1000, "hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 200,
          "max_position_embeddings": 64)";

@@ -78,7 +78,7 @@ TEST_CASE("layouts are written as short as they read") {
   CHECK(to_layout({{true, 0, 0, false}, two, two, {false, 0, 0, true}}) == "E|(tt|)*2,L");
 }
 
-TEST_CASE("what is written reads back, by the reader and by one of regular expressions") {
+TEST_CASE("a written layout reads back, by the reader and by one of regular expressions") {
   core::Random random(7);
   for (int turn = 0; turn < 500; ++turn) {
     std::vector<StageLayers> stages(static_cast<std::size_t>(random.between(1, 40)));

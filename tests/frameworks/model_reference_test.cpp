@@ -76,7 +76,7 @@ TEST_CASE("a config's model ends in the loss, unless the user leaves it out") {
   CHECK(named_by(config, "c.json", {"c.json", {{"loss", "no"}}}).parameters.at("loss") == "no");
 }
 
-TEST_CASE("what is no reference and no config is handed on") {
+TEST_CASE("a name that is no reference and no config is handed on") {
   const auto model = named_by("{\"penstock\": \"model\"}", "m.json", {"m.json", {}});
   CHECK(model.name == "m.json");
 }

@@ -61,7 +61,7 @@ TEST_CASE("values are put in as bash puts them in") {
   CHECK(launched("A=1 OMP_NUM_THREADS=2 run --a 1") == "run --a 1");
 }
 
-TEST_CASE("what a shell alone knows stays as it is written") {
+TEST_CASE("values that only a shell has stay as they are written") {
   CHECK(launched("run --a $NONE --b $(nproc) --c `hostname` --d ${X%.txt} --e $((NONE + 1))") ==
         "run --a $NONE --b $(nproc) --c `hostname` --d ${X%.txt} --e $((NONE + 1))");
 }

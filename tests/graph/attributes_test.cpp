@@ -24,7 +24,7 @@ std::int64_t value_of(const Shape& shape, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a mask that hides what is far away says how far, and no other does") {
+TEST_CASE("a mask that hides distant tokens has a distance, and no other has") {
   using graph::Shape;
   const auto read = [](const Shape& shape) {
     return std::get<graph::Attention>(graph::attributes_of(graph::OpKind::attention, shape));
@@ -39,11 +39,11 @@ TEST_CASE("a mask that hides what is far away says how far, and no other does") 
     CHECK_THROWS_AS(read(wrong), graph::ExtentFault);
 }
 
-TEST_CASE("attributes say what the extents said, in the order of files, and nothing that is zero") {
+TEST_CASE("attributes equal the extents, in the order of files, without zeros") {
   // The old form, where every extent is found by its name, is the twin.
   core::Random random(19);
   for (int run = 0; run < 3000; ++run) {
-    const auto kind = static_cast<OpKind>(random.between(0, 14));
+    const auto kind = static_cast<OpKind>(random.between(0, 16));
     const Shape said = test::random_shape(random, kind);
     const Shape written = shape_of(attributes_of(kind, said));
     for (const auto& [name, value] : said) CHECK(value_of(written, name) == value);
@@ -59,11 +59,11 @@ TEST_CASE("attributes say what the extents said, in the order of files, and noth
   }
 }
 
-TEST_CASE("what is read, written and read again is the same, with the same digest") {
+TEST_CASE("a graph that is read, written and read again is equal, with an equal digest") {
   core::Random random(20);
   std::vector<std::uint64_t> digests;
   for (int run = 0; run < 3000; ++run) {
-    const auto kind = static_cast<OpKind>(random.between(0, 14));
+    const auto kind = static_cast<OpKind>(random.between(0, 16));
     const Attributes first = test::random_attributes(random, kind),
                      again = attributes_of(kind, shape_of(first));
     CHECK(shape_of(again) == shape_of(first));
@@ -75,6 +75,29 @@ TEST_CASE("what is read, written and read again is the same, with the same diges
   }
   std::ranges::sort(digests);
   CHECK(std::ranges::unique(digests).size() < digests.size() / 4);  // inputs of few elements are equal
+}
+
+TEST_CASE("a scan's extents fit each other") {
+  const auto read = [](const Shape& shape) {
+    return std::get<graph::LinearScan>(attributes_of(OpKind::scan, shape));
+  };
+  const Shape delta = {{"rows", 8},  {"heads", 4},  {"groups", 2}, {"key", 3},
+                       {"value", 5}, {"chunk", 64}, {"delta", 1}};
+  CHECK(shape_of(read(delta)) == delta);
+  CHECK(read(delta).form == graph::ScanForm::delta);
+  CHECK(read(delta).key_groups() == 2);
+  CHECK(read(delta).chunks() == 1);
+  CHECK(read(delta).read_width() == 2 * 2 * 3 + 4 * 5 + 2 * 4);
+  CHECK(read(delta).parameters() == 2 * 4);
+  const Shape selective = {{"heads", 4}, {"groups", 1},    {"key", 3},
+                           {"value", 1}, {"selective", 1}, {"gated", 1}};
+  CHECK(read(selective).read_width() == 2 * 3 + 4 + 4 + 4);
+  CHECK(read(selective).parameters() == 4 * 3 + 4);
+  for (const Shape& wrong :
+       {Shape{{"heads", 4}, {"groups", 3}}, Shape{{"heads", 4}, {"value", 2}, {"selective", 1}},
+        Shape{{"rows", 8}, {"heads", 4}}, Shape{{"delta", 1}, {"gated", 1}},
+        Shape{{"delta", 1}, {"selective", 1}}})
+    CHECK_THROWS_AS(read(wrong), graph::ExtentFault);
 }
 
 TEST_CASE("every model of the zoo is read back as it was written") {

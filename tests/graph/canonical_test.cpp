@@ -41,7 +41,7 @@ std::string shuffled(const OpGraph& graph, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("a file's order of operators has no say, for every model of the zoo") {
+TEST_CASE("a file's order of operators has no effect, for every model of the zoo") {
   for (const auto& model : models::catalogue()) {
     CAPTURE(model.name);
     const OpGraph graph = models::build(model.name);

@@ -42,7 +42,7 @@ TEST_CASE("an edge against the order of addition renumbers") {
   CHECK(g.dag().predecessors(2).size() == 2);
 }
 
-TEST_CASE("training asks for gradients from the first weights on, or the first tied ones") {
+TEST_CASE("training needs gradients from the first weights on, or the first tied ones") {
   //  x -> a -> b (weights) -> c     x -> t (work for weights it shares) -> u
   GraphBuilder b("m");
   const OpId x = b.add(named("x")), a = b.add(named("a"), {x});

@@ -26,7 +26,7 @@ std::string under(const graph::OpGraph& graph, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a sum lies on its latest term that nobody else reads and no gradient needs") {
+TEST_CASE("a sum lies on its latest term that no other operator reads and no gradient needs") {
   Layers net("sums");
   const auto x = net.linear("x", net.input("in", {4, 8}), 8);
   const auto wide = net.linear("wide", net.layer_norm("norm", x), 8);
@@ -56,7 +56,7 @@ TEST_CASE("a sum does not lie on a term that others read too") {
   CHECK(under(net.build(), "sum") == "a");
 }
 
-TEST_CASE("what a sum was written over is not read again") {
+TEST_CASE("a term that a sum was written over is not read again") {
   Layers net("spent");
   const auto x = net.input("in", {4, 8});
   const auto a = net.linear("a", x, 8), b = net.linear("b", x, 8);
@@ -65,7 +65,7 @@ TEST_CASE("what a sum was written over is not read again") {
   CHECK_NOTHROW(net.linear("d", a, 8));
 }
 
-TEST_CASE("of a Transformer's layer the sums keep nothing: what they add is freed") {
+TEST_CASE("the sums of a Transformer's layer keep nothing: their terms are freed") {
   for (const char* model : {"gpt", "llama", "opt"}) {
     CAPTURE(model);
     const auto graph = models::build(model, {{"layers", "1"}});

@@ -95,7 +95,7 @@ TEST_CASE("a layer without work joins its only neighbour, where that costs no cu
   CHECK(names(graph::without_idle(graph::parse_pipedream_graph(heavy, "g.txt"))).contains("c"));
 }
 
-TEST_CASE("a recurrent net whose states nobody reads has few downsets again") {
+TEST_CASE("a recurrent net whose states have no reader has few downsets again") {
   constexpr std::size_t kPipers = 40'000;
   CHECK(downsets(recurrent(16), kPipers + 1) > kPipers);
   const auto merged = graph::without_idle(recurrent(16));
@@ -118,7 +118,7 @@ TEST_CASE("a profile is read as it is written, lists summed") {
   CHECK_FALSE(g.is_input(0));
 }
 
-TEST_CASE("as a model: inputs first, sizes per sample rounded up, weights as numbers") {
+TEST_CASE("conversion to a model: inputs first, sizes per sample rounded up, weights as numbers") {
   const auto model = graph::to_op_graph(graph::parse_pipedream_graph(kThree, "g.txt"), "three", 100);
   REQUIRE(model.size() == 3);
   CHECK(model.op(OpId(0)).name == "n1");
@@ -131,7 +131,7 @@ TEST_CASE("as a model: inputs first, sizes per sample rounded up, weights as num
   CHECK(model.dag().has_edge(1, 2));
 }
 
-TEST_CASE("what is wrong is named with its line") {
+TEST_CASE("errors name the line") {
   CHECK(fault_of(kThree) == "no fault");
   CHECK(fault_of(kThree, "=1.500", "=one") ==
         "g.txt:1: forward_compute_time: expected a number from 0 to 1e+15, found 'one'");

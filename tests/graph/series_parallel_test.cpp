@@ -99,7 +99,7 @@ TEST_CASE("the N is the smallest order that is not series-parallel") {
   CHECK(drawn(Dag(5, {{0, 2}, {1, 2}, {1, 3}, {2, 4}})) == "none");
 }
 
-TEST_CASE("leaves of a node stand depth first") {
+TEST_CASE("leaves of a node are in depth-first order") {
   const auto tree = graph::decompose(Dag(5, {{0, 1}, {1, 3}, {0, 2}, {2, 4}, {3, 4}}));
   CHECK(drawn(*tree, tree->root) == "(0 ((1 3) | 2) 4)");
   CHECK(tree->leaves(tree->root) == std::vector<Vertex>{0, 1, 3, 2, 4});

@@ -153,7 +153,7 @@ TEST_CASE("weights are finite and not negative") {
     CHECK_THROWS_AS(graph::make_series_parallel(Dag(2, {}), std::vector<double>{1, bad}), core::Error);
 }
 
-TEST_CASE("asked to stop, no cut is looked for") {
+TEST_CASE("a stopped search looks for no cut") {
   const std::atomic<bool> stop{true};
   const Dag n(4, {{0, 2}, {0, 3}, {1, 3}});
   const std::vector<double> weights(4, 1.0);
@@ -183,7 +183,7 @@ TEST_CASE("up to six vertices the exact search meets the optimum over all series
   CHECK(not_series_parallel > 30);
 }
 
-TEST_CASE("estimates alone come close to the optimum") {
+TEST_CASE("estimates without exact cuts come close to the optimum") {
   int graphs = 0, optimal = 0;
   double excess = 0, worst = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {

@@ -64,7 +64,7 @@ TEST_CASE("every tensor of the zoo has the bytes its operator states") {
   }
 }
 
-TEST_CASE("of an operator known by its profile only the bytes are known") {
+TEST_CASE("an operator known by its profile has only bytes") {
   const auto graph = support::tiny_graph(3, {});
   const Tensor made = graph.output(core::OpId(1));
   CHECK(made.dtype == DType::byte);

@@ -51,8 +51,8 @@ TEST_CASE("a set of operators borrows what it uses and does not have, for each t
 }
 
 TEST_CASE("a tie is operators that name one parameter, which is counted once") {
-  // The table's 11 x 3 numbers have three users, the dense layers one each: 3 x 3, 11 x 3 and 3 x 3, so
-  // 33 + 9 + 33 + 9 = 84.
+  // The table's 11 x 3 numbers have three users, the dense layers one each: 3 x 3, 11 x 3 and 3 x 3.
+  // The sum is 33 + 9 + 33 + 9 = 84.
   models::Layers net("tied");
   const auto x = net.embedding("table", net.indices("rows", 4), {.rows = 11, .width = 3});
   const auto head = net.linear("head", net.linear("middle", x, 3), 11, {.parameters_of = "table"});

@@ -39,7 +39,7 @@ TEST_CASE(
 
 // Megatron-LM's num_floating_point_operations for a Llama: 3 x 2 x tokens x (12 h^2-like matrices + the
 // causal half of the scores and their context + the head). By hand, a layer: query and output 2 h^2, keys and
-// values 2 h x 1024, gate, up and down 3 h x 14336, scores and context 2 x sequence x h / 2.
+// values 2 h x 1024. Gate, up and down 3 h x 14336, scores and context 2 x sequence x h / 2.
 TEST_CASE("Llama 3 8B's model FLOPs are Megatron-LM's at any length") {
   const double h = 4096;
   for (const double sequence : {8192.0, 32768.0, 131072.0}) {

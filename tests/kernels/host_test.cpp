@@ -118,6 +118,11 @@ TEST_CASE("an operator that the host does not support is refused by name") {
     CHECK(message(kind, Precision::fp32) ==
           "operator 'dense': kind " + std::string(graph::name(kind)) + " has no kernel");
   }
+  for (const OpKind kind : {OpKind::scan, OpKind::short_convolution}) {  // a replay must not step over them
+    CHECK(kernels::has_kernel(kind));
+    CHECK(message(kind, Precision::fp32) ==
+          "operator 'dense': kind " + std::string(graph::name(kind)) + " has no kernel");
+  }
   CHECK(message(OpKind::pool, Precision::fp32) ==
         "operator 'dense' (pool): shape: channels: is missing, and a kernel needs it");
   CHECK_THROWS_WITH_AS(kernels::open_device("hots"), "unknown device 'hots'; did you mean 'host'?",

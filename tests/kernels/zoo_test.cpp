@@ -94,7 +94,8 @@ const std::map<std::string, Given> kSmall = {
     {"inception_v3", {{"resolution", "75"}}}};
 
 /// Models that costs support and kernels do not.
-const std::set<std::string> kNotComputed = {"llama", "gpt_neox", "mixtral", "deepseek_v3", "vlm", "dit"};
+const std::set<std::string> kNotComputed = {"llama",       "gpt_neox", "decoder", "mixtral",
+                                            "deepseek_v3", "vlm",      "dit"};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/catalogue.hpp"
+#include "models/state_space.hpp"
 #include "support/near.hpp"
 
 using namespace penstock;
@@ -118,6 +119,18 @@ TEST_CASE("operators without tokens to divide are named") {
     };
     CHECK(mentions("takes its statistics over all tokens"));
     CHECK(mentions("has no axis of tokens"));
+  }
+  SUBCASE("a state that is handed from token to token, and the convolution before it") {
+    models::Layers net("m");
+    models::state_space(net, "mixer", net.input("x", {8, 16}),
+                        {.heads = 4, .head_width = 4, .groups = 1, .state = 2, .chunk = 4});
+    const auto g = net.build();
+    const auto why = layout::context_violations(g, whole(g, 2));
+    const auto mentions = [&](const char* words) {
+      return std::ranges::any_of(why, [&](const auto& v) { return v.find(words) != std::string::npos; });
+    };
+    CHECK(mentions("'mixer.scan' hands its state from token to token, in order"));
+    CHECK(mentions("'mixer.conv' reads the tokens before each token"));
   }
   SUBCASE("heads that Ulysses does not divide") {
     const auto g = small_gpt();

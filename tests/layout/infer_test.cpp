@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/catalogue.hpp"
+#include "models/state_space.hpp"
 #include "support/matrices.hpp"
 
 using namespace penstock;
@@ -46,6 +47,46 @@ TEST_CASE("matrices are divided by columns and rows in turn, as Megatron-LM does
   CHECK(placed.partition == std::vector{Partition::column, Partition::row, Partition::column});
   CHECK(text(placed.collectives.forward) == "reduce 1:1000 ");   // partial sums of b
   CHECK(text(placed.collectives.backward) == "reduce 2:1000 ");  // of the gradient that c hands back to b
+}
+
+TEST_CASE("a mixer is divided by heads between its projections, as Megatron-LM's") {
+  // 16 tokens of width 8 in fp32, state 2. Two devices share 2 groups, and 4 of them, whose groups of heads are
+  // too few, gather keys and queries: 2 x 16 x 2 x 2 numbers.
+  const auto placed = [](int degree, bool sequence) {
+    models::Layers net("m");
+    const models::Tensor first = net.linear("first", net.input("x", {16, 8}), 8);
+    models::state_space(net, "mixer", first,
+                        {.heads = 4, .head_width = 4, .groups = 2, .state = 2, .chunk = 8});
+    const auto g = net.build();
+    plan::Stage all = stage(2, g.size() - 1, degree, degree);
+    all.sequence_parallel = sequence;
+    return layout::infer(g, all);
+  };
+  const auto two = placed(2, false);
+  CHECK(two.partition == std::vector{Partition::column, Partition::column, Partition::column,
+                                     Partition::column, Partition::column, Partition::column,
+                                     Partition::column, Partition::row});
+  CHECK(text(two.collectives.forward) == "reduce 9:512 ");
+  CHECK(text(two.collectives.backward) == "reduce 2:512 ");
+  const auto four = placed(4, false);
+  CHECK(four.partition == two.partition);
+  CHECK(text(four.collectives.forward) == "gather 7:512 reduce 9:512 ");
+  CHECK(text(four.collectives.backward) == "reduce 2:512 gather 7:512 ");
+  CHECK(placed(2, true).partition == two.partition);
+}
+
+TEST_CASE("a scan behind nothing that is divided is divided by heads all the same") {
+  models::Layers net("m");
+  const models::Tensor x = net.input("x", {16, 2 * 2 * 2 + 4 * 4});
+  const models::Tensor steps = net.input("steps", {16, 4});
+  net.scan("scan", {net.short_convolution("conv", x), steps},
+           {.heads = 4, .groups = 2, .key = 2, .value = 4, .chunk = 8});
+  const auto g = net.build();
+  plan::Stage all = stage(0, g.size() - 1, 2, 2);
+  all.sequence_parallel = true;
+  const auto placed = layout::infer(g, all);
+  CHECK(placed.partition.back() == Partition::column);
+  CHECK(placed.partition[2] == Partition::column);
 }
 
 TEST_CASE("sharded inputs are gathered, and replicated outputs have their gradient gathered") {

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "models/catalogue.hpp"
+#include "models/delta_net.hpp"
+#include "models/state_space.hpp"
 #include "penstock/graph/work.hpp"
 #include "support/near.hpp"
 
@@ -51,6 +53,22 @@ TEST_CASE("half of the tokens make the model of half the sequence") {
                        {"kv_heads", "2"}, {"feed_forward", "64"}, {"vocabulary", "64"}};
   check_alike(layout::shortened(models::build("llama", with(llama, 64)), {16, 16}),
               models::build("llama", with(llama, 16)));
+}
+
+TEST_CASE("half of the tokens make a mixer of half the sequence, with its views of parts of each token") {
+  const auto build = [](auto add, const auto& mixer, std::int64_t tokens) {
+    models::Layers net("m");
+    add(net, "mixer", net.input("x", {tokens, 8}), mixer);
+    return net.build();
+  };
+  const models::StateSpace space{.heads = 4, .head_width = 4, .groups = 2, .state = 2, .chunk = 16};
+  const models::DeltaNet delta{
+      .key_heads = 2, .value_heads = 4, .key_width = 4, .value_width = 4, .chunk = 16};
+  CHECK(layout::sequence(build(models::state_space, space, 64)) == 64);
+  check_alike(layout::shortened(build(models::state_space, space, 64), {32, 32}),
+              build(models::state_space, space, 32));
+  check_alike(layout::shortened(build(models::delta_net, delta, 64), {32, 32}),
+              build(models::delta_net, delta, 32));
 }
 
 TEST_CASE("whole samples are the model itself") {

@@ -187,7 +187,7 @@ TEST_CASE("Llama's parameters are those that its reports print") {
 }
 
 TEST_CASE("grouped queries: keys and values are as wide as their heads") {
-  // A layer of 8 tokens: query and output 2 x 8 x 64 x 64 each, keys and values 2 x 8 x 64 x 16 each, scores
+  // A layer of 8 tokens: query and output 2 x 8 x 64 x 64 each, keys and values 2 x 8 x 64 x 16 each. Scores
   // and context 2 x 8 x 8 x 64 each. Gate and up 2 x 8 x 64 x 192, down 2 x 8 x 96 x 64; the head 2 x 8 x 64
   // x 10.
   const auto g = build("llama", {{"layers", "1"},

@@ -187,7 +187,8 @@ TEST_CASE("normalised queries and keys are kept before their norms too; a window
   const auto saved = [](bool norm) {
     Layers net("m");
     const Tensor x = net.input("x", {8, 16});
-    net.attention("attention", x, x, x, 4, {.qk_norm = norm});
+    net.attention("attention", x, x, x, 4,
+                  {.key_norm = norm ? models::KeyNorm::head : models::KeyNorm::none});
     return net.build().op(core::OpId(1)).saved_bytes;
   };
   CHECK(saved(true) - saved(false) == Bytes(2 * 8 * 16 * 4));

@@ -82,7 +82,7 @@ TEST_CASE("it loses to graphpipe, to its rows or to data parallelism nowhere" *
 }
 
 TEST_CASE("a stage across branches balances loads that no branch and no piece of the row can") {
-  // Branches of 6 2, 7 and 2 1 s each way, on three devices. A branch each gives 8 7 3; better is 6 7 2+3,
+  // Branches of 6 2, 7 and 2 1 s each way, on three devices. A branch each gives 8 7 3. Better is 6 7 2+3,
   // where the last holds parts of two branches that do not follow each other in the row.
   const std::vector<double> work{6, 2, 7, 2, 1, 0.01};
   const auto graph = support::tiny_graph(6, {{0, 1}, {1, 5}, {2, 5}, {3, 4}, {4, 5}});

@@ -36,7 +36,7 @@ std::optional<plan::Plan> planned(const planners::PlannerInfo& planner, const co
 }
 
 /// True for plans in the space of `exhaustive`: 1f1b, one micro-batch size, separate devices, no
-/// recomputation or ZeRO, allowed replica counts, groups of a power of two that follow the rule.
+/// recomputation or ZeRO, allowed replica counts. Groups have a power of two devices and follow the rule.
 bool in_space(const plan::Plan& plan, bool any_degree) {
   const auto rank = plan::rank_of_stage(plan);
   const auto ranks = static_cast<std::size_t>(*std::max_element(rank.begin(), rank.end())) + 1;

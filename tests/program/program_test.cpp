@@ -43,8 +43,8 @@ Program lowered(const Chain& c, const std::string& csv, const program::LoweringO
   return program::lower(c.graph, {c.graph, c.plan, schedule::parse_schedule(csv, "test.csv")}, options);
 }
 
-/// "0B1" a pass, "0B1/0" its part of bucket 0, "0B1.2" its piece behind two collectives, "+0B1" one that runs
-/// with the pass before it, "sum 0/0" of a bucket, "sum #0" of shared parameters.
+/// "0B1" a pass, "0B1/0" its part of bucket 0, "0B1.2" its piece behind two collectives. "+0B1" is a pass that
+/// runs with the pass before it, "sum 0/0" the sum of a bucket, "sum #0" of shared parameters.
 std::string text(const Instruction& i) {
   const bool sum = i.kind == schedule::ActionKind::reduce_gradient;
   if (sum && i.shared >= 0) return "sum #" + std::to_string(i.shared);

@@ -82,9 +82,9 @@ Picoseconds by_rounds(const Pipeline& pipeline, const MachineOrder& order) {
 }  // namespace
 
 TEST_CASE("two stages, two micro-batches, full duplex: 1F1B by hand") {
-  //  stage 0  F0 0-1, F1 1-2;                   B0 11-13,         B1 15-17
-  //  link     F0 1-4, F1 4-7;    back           B0 7-11, B1 11-15
-  //  stage 1  F0 4-5, B0 5-7, F1 7-8, B1 8-10
+  //    stage 0  F0 0-1, F1 1-2;                   B0 11-13,         B1 15-17
+  //    link     F0 1-4, F1 4-7;    back           B0 7-11, B1 11-15
+  //    stage 1  F0 4-5, B0 5-7, F1 7-8, B1 8-10
   const Pipeline pipeline = pair_of_stages(true);
   const auto run = execute(pipeline, order_of(pipeline));
   CHECK(run.makespan == Picoseconds(17));

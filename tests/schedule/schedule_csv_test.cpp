@@ -28,7 +28,7 @@ TEST_CASE("every form of a cell reads and prints the same") {
 }
 
 // Places as torch 2.15 writes them (_add_reduce_grad, _add_wait_send).
-TEST_CASE("each send and reduction is written with its wait, and waits are read wherever they may stand") {
+TEST_CASE("each send and reduction is written with its wait, and waits are read in any allowed place") {
   const std::string bare =
       "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD\n"
       "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1I1,1SEND_B1,1W1,1REDUCE_GRAD\n";

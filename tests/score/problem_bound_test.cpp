@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
@@ -24,6 +27,26 @@ double seconds(const cost::Problem& problem, ProblemBoundKind kind,
   const auto bounds = score::problem_bounds(problem, score::Reduction::closed_form, family);
   return bounds.by_kind[static_cast<std::size_t>(kind)].time.value();
 }
+
+/// Analytic costs, which do not promise that equal operators take equal times: nothing is computed for several.
+class UnsharedCosts final : public cost::CostModel {
+ public:
+  cost::OpTime op_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                       std::int64_t samples) const override {
+    return costs_.op_time(graph, op, device, samples);
+  }
+  cost::OpTime part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                         std::int64_t samples, const cost::OpShard& part) const override {
+    return costs_.part_time(graph, op, device, samples, part);
+  }
+  core::Seconds core_forward(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                             std::int64_t samples, const cost::OpShard& part) const override {
+    return costs_.core_forward(graph, op, device, samples, part);
+  }
+
+ private:
+  cost::AnalyticCosts costs_;
+};
 
 /// One operator of a million weights, 4 MB, and passes of 2 s per sample; cables of 1 MB/s and 0.5 s, memory
 /// of 2 MB/s.
@@ -395,4 +418,32 @@ TEST_CASE("frozen weights are divided as others are where ZeRO or tensor paralle
     CHECK_NOTHROW(bounded(3000000, family));
     CHECK_THROWS_AS(bounded(1900000, family), core::Infeasible);
   }
+}
+
+TEST_CASE("equal operators share their times: bounds are equal to the last bit to those without") {
+  const cost::AnalyticCosts shared;
+  const UnsharedCosts unshared;
+  using Sizes = std::map<std::string, std::string>;
+  const Sizes small{
+      {"layers", "3"}, {"hidden", "256"}, {"heads", "4"}, {"kv_heads", "2"}, {"sequence", "96"}};
+  Sizes mixture = small;
+  mixture["experts"] = "6", mixture["expert_width"] = "128";
+  const std::pair<const char*, Sizes> models[] = {
+      {"llama", small}, {"mixtral", mixture}, {"gpt", {{"layers", "2"}, {"sequence", "64"}}}, {"mmt", {}}};
+  for (const auto& [model, sizes] : models)
+    for (const char* where : {"6xA100-40", "2xV100-32x2"}) {
+      CAPTURE(model);
+      CAPTURE(where);
+      const auto graph = models::build(model, sizes);
+      const auto cluster = cluster::load_cluster(where);
+      for (const PlanFamily family :
+           {PlanFamily::replicated, PlanFamily::zero, PlanFamily::tensor_parallel}) {
+        const auto bounds = [&](const cost::CostModel& costs) {
+          const cost::Problem problem{graph, cluster, costs, {12}};
+          return score::problem_bounds(problem, score::Reduction::closed_form, family).by_kind;
+        };
+        const auto a = bounds(shared), b = bounds(unshared);
+        for (std::size_t k = 0; k < a.size(); ++k) CHECK(a[k].time == b[k].time);
+      }
+    }
 }

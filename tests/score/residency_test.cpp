@@ -123,3 +123,39 @@ TEST_CASE("bytes wait for no gradient that does not come") {
   CHECK(score::residency(way, 0, 0.125, 20) == 0);
   CHECK(waits > 16);
 }
+
+TEST_CASE("only corners of the choices' hull matter, to the last bit") {
+  std::size_t left_out = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    core::Random random(seed);
+    std::vector<std::vector<Stay>> all(3), corners;
+    std::vector<Resident> way, reduced;
+    for (std::vector<Stay>& choices : all) {
+      Stay stay{2 + random.unit(), 0.01};
+      for (int c = random.between(1, 40); c > 0; --c) {
+        choices.push_back(stay);
+        stay.time += random.unit() / 20, stay.work *= 1 - random.unit() / 10;
+      }
+      corners.push_back(score::corners(choices));
+      left_out += choices.size() - corners.back().size();
+    }
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      way.push_back({&all[k], random.unit(), random.unit() / 2, random.unit(), random.unit() / 2, 0.02});
+      reduced.push_back(way.back());
+      reduced.back().choices = &corners[k];
+    }
+    const double left = 0.01 + random.unit() / 10;
+    CHECK(score::residency(way, 1, left, 8) == score::residency(reduced, 1, left, 8));
+  }
+  CHECK(left_out > 3'000);
+}
+
+TEST_CASE("corners keep choices on the hull and leave out those above it") {
+  // From (1, 10) to (4, 4) the chord passes (2, 8) and (3, 6).
+  const std::vector<Stay> choices{{10, 1}, {8.1, 2}, {5, 3}, {4, 4}};
+  const std::vector<Stay> kept = score::corners(choices);
+  REQUIRE(kept.size() == 3);
+  CHECK(kept[1].time == 3);
+  CHECK(score::corners({{10, 1}, {8, 2}, {6, 3}}).size() == 3);  // rounding decides there
+}

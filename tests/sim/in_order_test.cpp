@@ -149,7 +149,7 @@ TEST_CASE("random plans in order break no rule") {
     }
 }
 
-TEST_CASE("the verifier tells free messages from messages in order") {
+TEST_CASE("the verifier distinguishes free messages from messages in order") {
   int told = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const support::RandomPlan random = support::random_plan(seed);

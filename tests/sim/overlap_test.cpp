@@ -84,7 +84,7 @@ TEST_CASE("overlap and a straggler multiply") {
 
 TEST_CASE("a backward pass slows down while its first gradients are reduced") {
   // Two replicas, two operators: backward 2 s. The bucket of the second operator is ready after 1 s and
-  // reduced in 1 s, during which the other half of the pass does half of its work. It ends at F 2 + 1 + 1 +
+  // reduced in 1 s. Meanwhile the other half of the pass does half of its work. It ends at F 2 + 1 + 1 +
   // 0.5, its bucket 1 s later.
   graph::GraphBuilder builder("row");
   builder.add(support::unit_op("a", 1e9, 250));

@@ -70,8 +70,8 @@ std::int64_t saved_by_layer(const std::string& attention, const plan::Recomputat
 
 TEST_CASE("a layer saves the bytes of Korthikanti's table, with dropout and without") {
   // The table of section 4.1, in bytes with h = hidden, a = heads, s = tokens: s h (34 + 5 a s / h). Without
-  // dropout some terms are missing: its masks after attention and feed-forward, s h each, the mask of the
-  // scores, a s s, and the shares after it, 2 a s s. Inputs of the norms are outputs of the layers' last
+  // dropout some terms are missing: its masks after attention and feed-forward, s h each. The mask of the
+  // scores, a s s, and the shares after it, 2 a s s, are missing too. Inputs of the norms are outputs of the layers' last
   // products here. Norms keep, beside their outputs, mean and deviation of each token, which the table leaves
   // out as small.
   const std::int64_t sh = kTokens * kHidden, ass = kHeads * kTokens * kTokens;

@@ -68,7 +68,7 @@ TEST_CASE("a ring moves 2(r-1)/r of the bytes over every cable") {
 
 TEST_CASE("a tree moves all bytes along every edge, and children share the parent's cable") {
   // r = 2: up 1 s, down 1 s. r = 4, members 1, 2 under 0 and 3 under 1: 3 to 1 takes 1 s while 2 to 0 runs
-  // without others; the message of 2 waits for nothing. Level by level, 3 to 1 (1 s), then 1 and 2 share 0's
+  // without others. The message of 2 waits for nothing. Level by level, 3 to 1 (1 s), then 1 and 2 share 0's
   // cable... 2 has no children and starts at once, so it is over when 1 starts: up 2 s. Down: 0 to 1 and 2
   // share the cable, 2 s, then 1 to 3, 1 s.
   CHECK(reduce(2, sim::collective("tree")) == support::near(2));

@@ -12,7 +12,7 @@
 
 namespace penstock::support {
 
-/// Two to five layers in a chain or a random DAG, tensor-parallel degrees 1 and sometimes 2, one or two
+/// Two to five layers in a chain or a random DAG, with tensor-parallel degrees 1 and sometimes 2. One or two
 /// configurations, 1 to 6 devices, memory from tight to ample. All costs are small whole numbers.
 graph::PiperWorkload random_piper_workload(std::uint64_t seed);
 

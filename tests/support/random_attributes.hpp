@@ -18,7 +18,7 @@ struct KindExtents {
 
 /// In the order of docs/formats/model.md.
 inline const KindExtents& extents(graph::OpKind kind) {
-  static const std::array<KindExtents, 15> kExtents = {
+  static const std::array<KindExtents, 17> kExtents = {
       {{{"elements"}, {}},
        {{"rows", "in", "out"}, {"bias"}, {"relu", "sigmoid", "tanh", "gelu"}},
        {{"queries", "keys", "hidden", "heads", "key_width", "value_width", "inner"},
@@ -29,7 +29,7 @@ inline const KindExtents& extents(graph::OpKind kind) {
          "stride_width", "padding_width"},
         {"bias"}},
        {{"batch", "rows", "inner", "columns"}, {}},
-       {{"elements", "channels"}, {}, {"batch", "rms"}},
+       {{"elements", "channels"}, {}, {"batch", "rms", "gated"}},
        {{"elements"}, {}, {"relu", "sigmoid", "tanh", "gelu", "swiglu"}},
        {{"elements", "terms"}, {"product"}},
        {{"elements", "window", "channels", "height", "width", "kernel_height", "stride_height",
@@ -39,7 +39,9 @@ inline const KindExtents& extents(graph::OpKind kind) {
        {{"elements", "rows"}, {}},
        {{"elements"}, {}},
        {{}, {}},
-       {{"rows", "hidden", "inner", "experts", "chosen"}, {"gated"}}}};
+       {{"rows", "hidden", "inner", "experts", "chosen"}, {"gated"}},
+       {{"rows", "heads", "groups", "key", "value", "chunk"}, {}, {"delta", "channel_delta", "selective"}},
+       {{"rows", "channels", "kernel"}, {"bias", "silu"}}}};
   return kExtents[static_cast<std::size_t>(kind)];
 }
 
@@ -62,6 +64,15 @@ inline graph::Shape random_shape(core::Random& random, graph::OpKind kind) {
   };
   if (const auto chosen = said("chosen"), most = said("experts"); chosen != out.end() && most != out.end())
     chosen->second = std::min(chosen->second, most->second);
+  // A scan has chunks; groups divide its heads, and a selective one's heads are channels.
+  if (kind == graph::OpKind::scan) {
+    std::erase_if(out, [](const auto& one) { return one.first == "chunk"; });
+    out.emplace_back("chunk", random.between(1, 99));
+    if (const auto groups = said("groups"), heads = said("heads"); groups != out.end() && groups->second > 0)
+      groups->second = heads != out.end() && heads->second % groups->second == 0 ? groups->second : 1;
+    if (const auto value = said("value"); value != out.end() && said("selective") != out.end())
+      value->second = 1;
+  }
   if (kind != graph::OpKind::concat) return out;
   const int parts = random.between(0, 4);
   out.emplace_back("parts", parts);

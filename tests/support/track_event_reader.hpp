@@ -34,8 +34,8 @@ struct ReadTrace {
 };
 
 /// Throws std::runtime_error when a viewer would drop or misread something: an unknown field, or an event on
-/// a track not declared before. Also for an id not interned before or used without a declaration, for time
-/// going back on a track, an end without a begin or the other way round, and a slice inside another.
+/// a track not declared before. Throws for an id not interned before or used without a declaration. Throws for
+/// time going back on a track, an end without a begin or the other way round, and a slice inside another.
 ReadTrace read_track_events(std::string_view bytes);
 
 /// The trace as text, a line per track, slice and sample.

@@ -61,14 +61,56 @@ FAMILIES = {
     "vit": {"hidden_size": [64, 128], "num_hidden_layers": [1, 2], "num_attention_heads": [4, 8], "intermediate_size": [96, 256],
             "image_size": [32, 64], "patch_size": [8, 16], "num_labels": [2, 10], "qkv_bias": [True]},
 }
+# Keys of decoders whose rows are a table (src/frameworks/decoder_rows.cpp): small values, by the end of the key's name.
+SMALL = {
+    "hidden_size": [64, 128], "n_embd": [64, 128], "d_model": [64, 128], "vocab_size": [256, 1000],
+    "num_hidden_layers": [2, 3, 4], "n_layer": [2, 3, 4], "num_layers": [2, 3, 4], "n_layers": [2, 3, 4],
+    "num_attention_heads": [4, 8], "n_head": [4, 8], "num_heads": [4, 8], "attention_heads": [4, 8], "n_heads": [4, 8],
+    "num_key_value_heads": [1, 2, 4], "num_kv_heads": [1, 2, 4], "head_dim": [16, 32], "v_head_dim": [16, 32],
+    "qk_nope_head_dim": [16], "qk_rope_head_dim": [8, 16], "q_lora_rank": [16, 24], "kv_lora_rank": [16, 24],
+    "intermediate_size": [96, 160], "intermediate_size_mlp": [96, 160], "moe_intermediate_size": [96, 160],
+    "shared_intermediate_size": [0, 96], "shared_expert_intermediate_size": [96, 160], "ffn_dim": [96, 160],
+    "n_inner": [96, 160], "ffn_hidden_size": [96, 160], "num_experts": [4, 8], "num_local_experts": [4, 8],
+    "n_routed_experts": [4, 8], "moe_num_experts": [4, 8], "num_experts_per_tok": [1, 2], "moe_k": [1, 2], "moe_topk": [1, 2],
+    "n_shared_experts": [0, 1, 2], "num_shared_experts": [0, 1, 2], "moe_num_shared_experts": [0, 1, 2],
+    "first_k_dense_replace": [0, 1, 2], "moe_layer_start_index": [0, 1], "moe_layer_interval": [1, 2],
+    "interleave_moe_layer_step": [1, 2], "max_position_embeddings": [128, 256], "n_positions": [128, 256],
+    "max_seq_len": [128, 256], "sliding_window": [8, 32],
+}
+UNDRAWN = {"is_encoder_decoder", "is_decoder", "return_dict", "output_hidden_states", "output_attentions", "use_cache",
+           "use_bidirectional_attention"}
 CLASSES = {"bert": "BertModel", "vit": "ViTForImageClassification"}
 # A model of the class's own size is too large to draw often: these stay.
-KEPT = {"hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "n_embd", "n_layer", "n_head"}
+KEPT = {"hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "n_embd", "n_layer", "n_head", "d_model",
+        "num_layers", "num_heads", "n_layers", "n_heads", "attention_heads"}
 
 
-def draw(seed):
+def table_types(penstock):
+    """Values of model_type that `import hf` reads beside FAMILIES."""
+    text = subprocess.run([penstock, "import", "hf", "--help"], capture_output=True, text=True, check=True).stdout
+    names = re.search(r"model_type that are read: (.*?)\. Other", " ".join(text.split())).group(1).split(", ")
+    return [name for name in names if name not in FAMILIES and name in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES]
+
+
+def draw_of_table(rng, family):
+    """Keys of the class, each kept, left out, null or (a flag) turned around."""
+    config = {"model_type": family, "pad_token_id": 0}
+    for key, value in AutoConfig.for_model(family).to_dict().items():
+        fate, small = rng.random(), rng.choice(SMALL.get(key, [value]))
+        if key in KEPT or key in SMALL and fate < 0.7:
+            config[key] = small
+        elif isinstance(value, bool) and key not in UNDRAWN and fate < 0.35:
+            config[key] = rng.random() < 0.5
+        elif key in SMALL and fate < 0.76:
+            config[key] = None
+    return family, config, rng.random() < 0.3
+
+
+def draw(seed, table):
     rng = random.Random(seed)
-    family = sorted(FAMILIES)[seed % len(FAMILIES)]
+    if seed % 2:
+        return draw_of_table(rng, table[seed // 2 % len(table)])
+    family = sorted(FAMILIES)[seed // 2 % len(FAMILIES)]
     config = {"model_type": family}
     for key, values in FAMILIES[family].items():
         fate = rng.random()
@@ -90,8 +132,8 @@ def counted(family, config):
     return sum(seen.values())
 
 
-def one(penstock, seed, folder):
-    family, given, saved = draw(seed)
+def one(penstock, seed, folder, table):
+    family, given, saved = draw(seed, table)
     path = pathlib.Path(folder, f"{seed}.json")
     path.write_text(json.dumps(given))
     try:
@@ -120,9 +162,9 @@ def one(penstock, seed, folder):
 
 
 def main(penstock, count):
-    tally, reasons, wrong = {}, {}, 0
+    tally, reasons, wrong, table = {}, {}, 0, table_types(penstock)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for family, kind, what in pool.map(lambda seed: one(penstock, seed, folder), range(count)):
+        for family, kind, what in pool.map(lambda seed: one(penstock, seed, folder, table), range(count)):
             tally[family, kind] = tally.get((family, kind), 0) + 1
             wrong += kind == "wrong"
             if kind == "wrong" and tally[family, kind] <= 2:
@@ -130,9 +172,9 @@ def main(penstock, count):
             if kind != "equal":
                 reasons[family, kind, what.split("{")[0]] = reasons.get((family, kind, what.split("{")[0]), 0) + 1
     kinds = ["equal", "refused by Penstock", "refused by transformers", "wrong"]
-    print(f"{'family':<14}" + "".join(f"{kind:>26}" for kind in kinds))
-    for family in sorted(FAMILIES):
-        print(f"{family:<14}" + "".join(f"{tally.get((family, kind), 0):>26}" for kind in kinds))
+    print(f"{'family':<18}" + "".join(f"{kind:>26}" for kind in kinds))
+    for family in sorted({*FAMILIES, *table}):
+        print(f"{family:<18}" + "".join(f"{tally.get((family, kind), 0):>26}" for kind in kinds))
     for (family, kind, what), number in sorted(reasons.items()):
         if kind == "refused by Penstock":
             print(f"  {family}: {number} x {what}")

@@ -1,6 +1,7 @@
 #pragma once
 // Roofline with saturation: operator times from shapes and data sheets only.
 
+#include <functional>
 #include <optional>
 
 #include "penstock/cost/cost_model.hpp"
@@ -12,6 +13,9 @@ struct Streaming {
   core::Bandwidth bandwidth;
   core::Seconds latency;
 };
+
+/// Seconds of a product of a rows x inner with an inner x columns matrix, without its launch.
+using ProductSeconds = std::function<core::Seconds(double rows, double columns, double inner)>;
 
 /// Constants of the analytic model; the same for every device and model, none fitted to a result.
 struct AnalyticConstants {
@@ -67,6 +71,15 @@ class AnalyticCosts final : public CostModel {
   /// activation between their products.
   OpTime expert_moves(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                       double samples, const OpShard& part) const;
+  /// Time of a scan (graph::LinearScan), kernel by kernel (src/cost/scan_kernels.hpp): the longer of computing and
+  /// streaming. Products of all heads and chunks count as one with as many rows, by `product`; FLOPs outside of
+  /// products at the fp32 rate. One pass makes all gradients. A part is that part of every kernel's work, also
+  /// where groups of heads are too few to be divided. Differs: states are handed from chunk to chunk one after
+  /// the other, which no wait counts.
+  OpTime scan_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   double samples, const OpShard& part, const ProductSeconds& product) const;
+  OpTime scan_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   double samples, const OpShard& part) const;
   bool equal_of_alike() const override { return true; }
   std::string source() const override { return "analytic"; }
 

@@ -61,7 +61,8 @@ class BackwardSweep {
 /// Workspace of a whole stage.
 Envelope backward_workspace(const graph::OpGraph& graph, std::span<const BackwardStep> steps);
 
-/// True if the operator's weight gradient waits for the pass of weight gradients, in a split backward pass.
+/// True if the operator's weight gradient waits for the pass of weight gradients, in a split backward pass. Kernels
+/// of scans and short convolutions make it with the gradient of their inputs.
 bool waits_for_weights(const graph::Operator& op, cluster::SplitBackward split);
 
 /// Memory that input gradients leave to weight gradients that run in a pass of their own. These are the

@@ -42,7 +42,8 @@ struct Scratch {
 /// Scratch by the shape of an operator. A fused function's argument has a gradient; so have the shares, the
 /// context and the projections of attention, and rows copied to experts. Gradients of projections, and those
 /// that a norm computes early, are passed on to the weight gradient. Keys and values that others projected
-/// are there while the core's gradients are made. No copies in other layouts.
+/// are there while the core's gradients are made; so are a scan's states, computed again, and their gradients.
+/// No copies in other layouts.
 Scratch plain_scratch(const graph::OpGraph& graph, core::OpId op);
 
 /// Samples that fall to a device, at least one of them.

@@ -59,7 +59,7 @@ class RateGrid {
 /// the tables have such. A flash core's backward pass has 5 products where its forward has 2, and reaches 63
 /// % of the peak where that reaches 73 % (Dao, FlashAttention-2, 2023, sections 3.1 and 4.1). A plain core's
 /// products, one for each head, are taken for one product with as many rows as all heads have queries. It
-/// reads less than they do, and does and writes as much. Its softmax, and whatever else there is, is
+/// reads less than they do, and does and writes as much. So are those of a scan's chunks. Its softmax, and whatever else there is, is
 /// analytic, as are numbers of another size than the tables'. One device's part of an operator is a smaller
 /// product. An estimate's origin is the worst of its products' and its core's; where rotary positions are
 /// turned meanwhile, which is analytic, they do not count. Intervals have no width: tables have none.

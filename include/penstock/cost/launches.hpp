@@ -15,7 +15,8 @@ struct Launches {
 /// Attention's projections, transpositions, scale with mask and softmax one by one, or as one fused core
 /// (extent "flash"). One each for queries and keys that are turned by their positions. A product's two
 /// gradients; a concatenation's parts. A mixture's two products of all experts (Transformer Engine's
-/// GroupedLinear), and its choice, dispatch, activation and combination. A batch's way from the data loader;
+/// GroupedLinear), and its choice, dispatch, activation and combination. A scan's kernels (fla, mamba_ssm), and
+/// one each way for a short convolution (causal_conv1d). A batch's way from the data loader;
 /// a cross entropy over the vocabulary. Kernels that `runtime` does not fuse as in unfused.hpp. Megatron-LM fuses scale, mask and
 /// softmax of plain attention only for a multiple of four matrices of scores: `matrices`, heads times samples
 /// on the device. Views launch none, nor do operators known through a profile, whose times have the host in

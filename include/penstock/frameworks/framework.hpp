@@ -31,6 +31,8 @@ struct Framework {
   std::string (*write)(const Handover&);
   /// Values of the model that what is written needs, by parameter: others would make another network.
   std::map<std::string, std::string> demands{};
+  /// Parts of the model that it has no words for, as PARAMETER=VALUE or in words; nullptr: not looked for.
+  std::vector<std::string> (*unknown_parts)(const plan::ModelRef&) = nullptr;
 };
 
 /// megatron, torchtitan, deepspeed, automodel, pytorch, accelerate; each in its current release.

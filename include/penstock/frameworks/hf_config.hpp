@@ -31,8 +31,10 @@ inline constexpr std::int64_t kUsualTokens = 4096;
 /// files.
 bool is_hf_config(std::string_view text);
 
-/// llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, qwen3_moe, olmoe, deepseek_v2, deepseek_v3, kimi_k2,
-/// gpt2, gpt_neox, opt, bert, vit and llava, as the zoo computes them. `tokens` of a sample, llava's image
+/// Values of `model_type` that are read, those of family `decoder` last.
+std::vector<std::string> hf_model_types();
+
+/// A config of one of hf_model_types(), as the zoo computes it. `tokens` of a sample, llava's image
 /// among them; none: as many as the config has positions. Keys that change nothing here (dropout,
 /// initialisation, special tokens, where rotary positions turn to) are read over; every other key is either
 /// taken or refused. Throws BadInput naming file, line and key, and what is known. Reasons: an architecture

@@ -123,9 +123,11 @@ struct Matmul {
   friend auto operator<=>(const Matmul&, const Matmul&) = default;
 };
 
-/// Over the channels of each row; per channel over all rows of all samples; or by the root of a row's mean
-/// square, without bias (Zhang and Sennrich, NeurIPS 2019).
-enum class NormForm : std::uint8_t { layer, batch, rms };
+/// `layer`: over the channels of each row. `batch`: per channel over all rows of all samples. `rms`: by the root
+/// of a row's mean square, without bias (Zhang and Sennrich, NeurIPS 2019). `gated`: rms of a row or of groups
+/// of its channels, times silu of a second tensor, in one kernel (fla's FusedRMSNormGated, mamba_ssm's
+/// RMSNormGated).
+enum class NormForm : std::uint8_t { layer, batch, rms, gated };
 
 struct Norm {
   std::int64_t elements = 0, channels = 0;
@@ -199,9 +201,55 @@ struct Experts {
   friend auto operator<=>(const Experts&, const Experts&) = default;
 };
 
+/// How a token updates a scan's state S, a key x value matrix per head. A decay a, a key k, a value v and a step
+/// b come from the token; its query q then reads q S.
+/// - `state_space`: S = a S + k v, one decay per head: the SSD of Mamba-2 (Dao and Gu, ICML 2024), where k, v and
+///   q are called B, x and C, and x is multiplied by its step.
+/// - `delta`: S = a (S - b k (k S)) + b k v: the gated delta rule (Yang et al., Gated Delta Networks, ICLR 2025),
+///   with queries and keys normalised in the kernel.
+/// - `channel_delta`: `delta` with a decay for each number of a key (Kimi Linear, 2025, section 3).
+/// - `selective`: S = a S + k v, where every head is a channel (value 1) with a decay for each number of its
+///   state: the selective scan of Mamba (Gu and Dao, 2023), token by token.
+enum class ScanForm : std::uint8_t { state_space, delta, channel_delta, selective };
+
+/// Linear attention and state spaces. The first operands hold queries, keys and values, the next ones what decays
+/// and steps are made of, the last one a gate.
+struct LinearScan {
+  std::int64_t rows = 0;    ///< tokens
+  std::int64_t heads = 0;   ///< of values; each has a state
+  std::int64_t groups = 0;  ///< heads of queries and keys, which groups of heads share; 0: each has its own
+  std::int64_t key = 0;     ///< width of a head's queries and keys: of its state
+  std::int64_t value = 0;   ///< width of a head's values
+  /// Tokens that products compute at once; of `selective`, tokens between two states that it keeps.
+  std::int64_t chunk = 0;
+  ScanForm form = ScanForm::state_space;
+  bool gated = false;  ///< the result is multiplied by silu of a gate in the kernel; not of delta rules
+  std::int64_t key_groups() const { return groups == 0 ? heads : groups; }
+  /// The last chunk counts as a whole one: kernels compute whole tiles.
+  std::int64_t chunks() const { return chunk == 0 ? 0 : (rows + chunk - 1) / chunk; }
+  std::int64_t features() const { return heads * value; }
+  /// Numbers that it reads for each token.
+  std::int64_t read_width() const;
+  /// Counts the scan's own weights: decays (A_log); biases of steps (dt_bias) and the skip (D) where the form has
+  /// them. The steps of `selective` come with their bias.
+  std::int64_t parameters() const;
+  friend auto operator<=>(const LinearScan&, const LinearScan&) = default;
+};
+
+/// A convolution of each channel by itself along the tokens, over the token and the `kernel` - 1 tokens before
+/// it (Tri Dao's causal_conv1d; Fu et al., Hungry Hungry Hippos, ICLR 2023).
+struct ShortConvolution {
+  std::int64_t rows = 0, channels = 0, kernel = 0;
+  bool bias = false;
+  bool silu = false;  ///< x / (1 + exp(-x)) of its result, in the same kernel
+  std::int64_t features() const { return channels; }
+  friend auto operator<=>(const ShortConvolution&, const ShortConvolution&) = default;
+};
+
 /// std::monostate of an operator without attributes, as those have that only a profile describes.
-using Attributes = std::variant<std::monostate, Elements, Linear, Attention, Embedding, Convolution, Matmul,
-                                Norm, Activation, Elementwise, Pool, Softmax, Concat, Experts>;
+using Attributes =
+    std::variant<std::monostate, Elements, Linear, Attention, Embedding, Convolution, Matmul, Norm,
+                 Activation, Elementwise, Pool, Softmax, Concat, Experts, LinearScan, ShortConvolution>;
 
 /// True if an operator of that kind may have these attributes.
 bool suits(OpKind kind, const Attributes& attributes);

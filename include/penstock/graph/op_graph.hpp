@@ -45,6 +45,12 @@ const Kind& as(const Operator& op) {
 /// True if it has a weight gradient: tied operators have the work only.
 bool weighs(const Operator& op);
 
+/// True if every token needs those before it, so that tokens cannot be divided among devices: scans and short
+/// convolutions.
+inline bool passes_tokens_on(const Operator& op) {
+  return op.kind == OpKind::scan || op.kind == OpKind::short_convolution;
+}
+
 /// True for the softmax of a cross entropy, where the backward pass begins.
 inline bool is_loss(const Operator& op) {
   return as<Softmax>(op).loss != LossKernel::none;

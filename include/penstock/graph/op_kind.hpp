@@ -22,6 +22,8 @@ enum class OpKind : std::uint8_t {
   reshape,   ///< change of view; no work
   profiled,  ///< known only through an imported profile
   experts,   ///< feed-forwards of which every token takes some: a mixture of experts behind its router
+  scan,      ///< linear attention or a state space: a state that every token updates and reads
+  short_convolution,  ///< causal convolution of each channel along the tokens
 };
 
 std::string_view name(OpKind kind);

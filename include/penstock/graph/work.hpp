@@ -20,7 +20,8 @@ core::Flops training_flops(const OpGraph& graph);
 
 /// Tokens of a sample: the queries of every attention that has no other attention before it. Whole operators
 /// and matrix products under a softmax count equally. So the sequences of an encoder and a decoder, or of
-/// branches side by side, add up. Nothing where there is no attention.
+/// branches side by side, add up. Without attention the tokens of the longest scan. Nothing where there is
+/// neither.
 std::optional<std::int64_t> tokens(const OpGraph& graph);
 
 }  // namespace penstock::graph

@@ -39,7 +39,8 @@ ContextTensors context_tensors(const graph::Operator& op, int element_bytes);
 Collectives context_collectives(core::OpId op, const ContextTensors& tensors, plan::ContextExchange exchange);
 
 /// Violations in words, one per operator. The operator has no tokens that the groups of its stage divide, or
-/// is a batch norm, whose statistics need all tokens. Or Ulysses' groups do not divide its heads.
+/// is a batch norm, whose statistics need all tokens. Or it is a scan or a short convolution, whose tokens need
+/// those before them. Or Ulysses' groups do not divide its heads.
 std::vector<std::string> context_violations(const graph::OpGraph& graph, const plan::Plan& plan);
 
 }  // namespace penstock::layout

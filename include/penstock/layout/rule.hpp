@@ -23,7 +23,8 @@ struct Rule {
 /// Rule of an operator that is divided in the way `how`. A column-parallel matrix reads a replicated tensor
 /// and makes a sharded one; a row-parallel matrix does the opposite. Attention is divided by heads:
 /// projections by columns, output by rows. Every expert of a mixture is divided like a feed-forward layer.
-/// Element-wise and channel-wise operators read and make shards. An operator that a profile gives only by
+/// Element-wise and channel-wise operators read and make shards, and so do scans, by heads, and short
+/// convolutions. An operator that a profile gives only by
 /// name is treated as a matrix if it has weights. Differs: a table divided by rows reads all ids, whose few
 /// bytes count as sharded. A norm of a tensor sharded by features exchanges its statistics at no cost.
 /// Batches with fewer samples than devices are rounded up.

@@ -54,7 +54,12 @@ struct Parts {
   const Action* begin() const { return list.data(); }
   const Action* end() const { return list.data() + count; }
 };
-Parts parts(const Action& action);
+inline Parts parts(const Action& action) {
+  if (action.kind != ActionKind::overlapped) return {{action, {}}, 1};
+  return {{forward(action.stage, action.micro_batch),
+           backward(action.backward_stage, action.backward_micro_batch)},
+          2};
+}
 
 /// Partner of a rank: EVICT and LOAD exchange activations in pairs, first rank with last (BPipe, Kim et al.,
 /// ICML 2023).

@@ -33,7 +33,7 @@ std::vector<OpId> all_operators(const graph::OpGraph& graph) {
 std::vector<plan::Partition> possible(const graph::Operator& op) {
   if (op.kind == OpKind::input) return {plan::Partition::whole};
   if (op.kind == OpKind::embedding) return {plan::Partition::row};
-  if (op.kind == OpKind::attention) return {plan::Partition::column};
+  if (op.kind == OpKind::attention || graph::passes_tokens_on(op)) return {plan::Partition::column};
   const bool mixes = cost::op_shard(op, plan::Partition::column, 0.5).whole_input;
   return {plan::Partition::column, mixes ? plan::Partition::row : plan::Partition::whole};
 }
