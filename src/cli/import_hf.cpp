@@ -8,17 +8,19 @@
 #include "penstock/core/named_fault.hpp"
 #include "penstock/frameworks/hf_config.hpp"
 #include "penstock/frameworks/model_reference.hpp"
+#include "torch_reader.hpp"
 
 namespace penstock::cli {
 namespace {
 
 struct ImportHfFlags {
-  std::string file, output;
+  std::string file, output, through;
   std::int64_t tokens = 0;
 };
 
 core::ExitCode run(const ImportHfFlags& flags) {
   const std::string file = experiment::model_file_of(flags.file);
+  if (!flags.through.empty()) read_through_torch({file, flags.output, flags.tokens});
   const frameworks::SampleTokens tokens{flags.tokens > 0 ? std::optional(flags.tokens) : std::nullopt,
                                         frameworks::kUsualTokens};
   const frameworks::HfModel read = frameworks::parse_hf_config(core::read_file(file), file, tokens);
@@ -46,8 +48,13 @@ void add_import_hf(CLI::App& import, Action& action) {
       "of a model. They take the config itself as well. Values of model_type that are read: {}. Other "
       "architectures, and keys or values that would make another network, are refused by name. Neither "
       "network nor torch is needed.\n\n"
+      "With --through torch, Python's transformers builds the class on the device meta and torch.export reads it: "
+      "most causal language models, as a model file. It takes some seconds, downloads nothing, and runs no "
+      "code of the model. python3, or the interpreter in PENSTOCK_PYTHON, needs torch, transformers and the "
+      "package penstock.\n\n"
       "Examples:\n"
       "  penstock import hf config.json --tokens 4096 -o llama.yaml\n"
+      "  penstock import hf config.json --through torch --tokens 4096 -o gpt_oss.json\n"
       "  penstock plan --model llama.yaml --precision mixed_bf16 --optimizer adam --cluster dgx_h100 \\\n"
       "      --mini-batch 64 --planner megatron\n"
       "  penstock plan --model config.json -p sequence=4096 --cluster dgx_h100 --mini-batch 64",
@@ -61,7 +68,15 @@ void add_import_hf(CLI::App& import, Action& action) {
           "most 4096")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20).description(""))
       ->type_name("N");
-  command->add_option("-o,--output", flags->output, "output file (.yaml); default: print")->type_name("FILE");
+  command
+      ->add_option("--through", flags->through,
+                   "torch: transformers and torch read the config; default: the zoo reads it")
+      ->check(CLI::IsMember({"torch"}).description(""))
+      ->type_name("NAME");
+  command
+      ->add_option("-o,--output", flags->output,
+                   "output file (.yaml; a model file also .json); default: print")
+      ->type_name("FILE");
   command->callback([flags, &action] { action = [flags](const CommandContext&) { return run(*flags); }; });
 }
 

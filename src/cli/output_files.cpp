@@ -55,6 +55,9 @@ constexpr char kPlan[] = "penstock_plan:", kTables[] = "penstock_kernel_tables:"
 bool is_model(std::string_view begin) {
   return begin.find("\"penstock\": \"model\"") != begin.npos || begin.starts_with("digraph");
 }
+bool is_model_or_reference(std::string_view begin) {
+  return is_model(begin) || has<kReference>(begin);
+}
 /// First words of what `penstock export` writes.
 bool is_handover(std::string_view begin) {
   constexpr std::string_view kBegins[] = {"# Arguments for Megatron-LM", "# Sections of a torchtitan",
@@ -80,7 +83,7 @@ struct CommandOutput {
   OutputOption option;
 };
 constexpr std::array<CommandOutput, 12> kOfCommands = {{{"model", {"output", is_model}},
-                                                        {"hf", {"output", has<kReference>}},
+                                                        {"hf", {"output", is_model_or_reference}},
                                                         {"megatron", {"output", has<kPlan>}},
                                                         {"pipedream-graph", {"output", is_model}},
                                                         {"pipedream-graph", {"costs", has<kProfile>}},

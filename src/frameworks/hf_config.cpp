@@ -15,7 +15,8 @@
 namespace penstock::frameworks {
 namespace {
 
-constexpr std::string_view kListed = "penstock import hf --help lists those that are read";
+constexpr std::string_view kListed = "penstock import hf --help lists those that are read",
+                           kThrough = "`penstock import hf --through torch` reads more by transformers";
 
 /// Why there is no family for wanted models, and the nearest type that is read; "" if none is near.
 struct MissingTypes {
@@ -76,12 +77,13 @@ const std::vector<MissingTypes>& missing_types() {
   const std::string name = type.text();
   for (const MissingTypes& group : missing_types())
     if (std::ranges::count(group.model_types, name) > 0)
-      type.fail(fmt::format("'{}' {}; {}", name, group.why,
+      type.fail(fmt::format("'{}' {}; {}; {}", name, group.why,
                             *group.nearest ? fmt::format("the nearest type that is read is {}", group.nearest)
-                                           : std::string(kListed)));
+                                           : std::string(kListed),
+                            kThrough));
   const std::string hint = core::did_you_mean(name, hf_model_types());
-  type.fail(fmt::format("'{}' is no architecture that the zoo computes; {}", name,
-                        hint.starts_with("did you mean") ? hint : std::string(kListed)));
+  type.fail(fmt::format("'{}' is no architecture that the zoo computes; {}; {}", name,
+                        hint.starts_with("did you mean") ? hint : std::string(kListed), kThrough));
 }
 
 const HfArchitecture& architecture_of(const core::Yaml& root) {

@@ -48,6 +48,21 @@ expect 0 "llama: 261 operators" "$penstock" model "$configs/llama3_8b.json" -p s
 expect 0 "46702.8 M parameters" "$penstock" model "$configs/mixtral_8x7b.json"
 expect 11 "model_type: 'dbrx' routes tokens to experts" "$penstock" import hf <(sed 's/"mixtral"/"dbrx"/' "$configs/mixtral_8x7b.json")
 expect 11 "is not known of gpt2" "$penstock" import hf <(sed 's/n_ctx/n_contexts/' "$configs/gpt2.json") -o none.yaml
+expect 11 "\`penstock import hf --through torch\` reads more" "$penstock" import hf <(sed 's/"mixtral"/"dbrx"/' "$configs/mixtral_8x7b.json")
+
+# --through torch hands over to Python: its words, its exit code, and what to install where it cannot.
+expect 11 "cannot start '/no/python': No such file or directory; install Python" \
+  env PENSTOCK_PYTHON=/no/python "$penstock" import hf "$configs/gpt2.json" --through torch
+printf '%s\n' '#!/bin/sh' 'shift 2; echo "arguments: $*"; exit 42' >python_stub
+printf '%s\n' '#!/bin/sh' 'exec python3 -I -S "$@"' >python_bare
+chmod +x python_stub python_bare
+expect 42 "arguments: --tokens 8 --output=none.json -- $configs/gpt2.json" \
+  env PENSTOCK_PYTHON=./python_stub "$penstock" import hf "$configs/gpt2.json" --through torch --tokens 8 -o none.json
+expect 10 "jax" "$penstock" import hf "$configs/gpt2.json" --through jax
+if type python3 >/dev/null 2>&1; then
+  expect 11 "has no penstock (pip install ./python of its repository), no torch, no transformers: install them with pip" \
+    env PENSTOCK_PYTHON=./python_bare "$penstock" import hf "$configs/gpt2.json" --through torch
+fi
 expect 11 "unknown parameter 'layer'" "$penstock" model reference.yaml -p layer=2
 [[ -e none.yaml ]] && fail "a refused config left a file"
 cp "$configs/llama3_70b.json" config.json

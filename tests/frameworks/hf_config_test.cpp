@@ -328,9 +328,10 @@ TEST_CASE("the number of experts has two names") {
 }
 
 TEST_CASE("a key that would make another network is refused by file, line and key") {
-  CHECK(refusal(changed("mixtral_8x7b", "\"mixtral\"", "\"dbrx\"")) ==
-        "config.json:13: model_type: 'dbrx' routes tokens to experts otherwise than the zoo's families do; "
-        "the nearest type that is read is mixtral");
+  CHECK(
+      refusal(changed("mixtral_8x7b", "\"mixtral\"", "\"dbrx\"")) ==
+      "config.json:13: model_type: 'dbrx' routes tokens to experts otherwise than the zoo's families do; "
+      "the nearest type that is read is mixtral; `penstock import hf --through torch` reads more by transformers");
   CHECK(refusal(changed("qwen3_30b_a3b", "\"mlp_only_layers\": []", "\"mlp_only_layers\": [0]"))
             .find("mlp_only_layers: expected none: the zoo's layers all have experts") != std::string::npos);
   CHECK(refusal(changed("deepseek_v3", "\"sigmoid\"", "\"softmax\""))

@@ -36,6 +36,28 @@ def work_of(t: Tensors, node: fx.Node) -> Work:
     return work or _unknown(t, node)
 
 
+# Functions of every number by itself, or of two tensors number by number.
+_POINTWISE = {
+    getattr(aten, name)
+    for name in (
+        "pow square sqrt rsqrt exp log neg abs silu softplus erf cos sin reciprocal clamp clamp_min clamp_max where "
+        "masked_fill leaky_relu elu mish hardtanh log_sigmoid add sub rsub mul div maximum minimum addcmul lerp square "
+        "relu6 expm1 log1p sign gt lt ge le eq ne logical_and logical_or logical_not bitwise_and bitwise_or"
+    ).split()
+}
+
+
+def pointwise(t: Tensors, node: fx.Node) -> Work | None:
+    """Work of a function of single numbers that has no kind of its own: a FLOP for each; it keeps its output."""
+    operands = [x for x in node.all_input_nodes if t.computed(x)]
+    if packet(node) not in _POINTWISE or not any(_alike(t, node, [x]) for x in operands):
+        return None
+    work = rules.product(t.elements(node), [t.needs(x) for x in operands])
+    work.forward = t.elements(node)
+    work.to_weights = t.elements(node) * any_parameter(t, node)
+    return work
+
+
 def _unknown(t: Tensors, node: fx.Node) -> Work:
     elements = t.elements(node)
     return rules.profiled(elements, elements, elements * t.needs(node), elements * any_parameter(t, node))
@@ -85,12 +107,15 @@ def _pair(value: Any) -> tuple[int, int]:
     return (values[0], values[-1])
 
 
-@_of("conv2d", "convolution")
+@_of("conv1d", "conv2d", "conv3d", "convolution")
 def _convolution(t: Tensors, node: fx.Node) -> Work | None:
     x, weight, bias = node.args[0], node.args[1], argument(node, 2, "bias")
     shape, kernel = t.shape(x), t.shape(weight)
-    if len(shape) != 4 or not is_weight(t, weight):
+    if not is_weight(t, weight):
         return None
+    if len(shape) != 4:
+        work = 2 * t.elements(node) * math.prod(kernel[1:])
+        return rules.profiled(t.elements(node), work, work * t.needs(x), work)
     padding = argument(node, 4, "padding", 0)
     if isinstance(padding, str):
         padding = [k // 2 if padding == "same" else 0 for k in kernel[2:]]
@@ -138,10 +163,10 @@ def _alike(t: Tensors, node: fx.Node, operands: list[fx.Node]) -> bool:
 @_of("add", "sub", "rsub")
 def _sum(t: Tensors, node: fx.Node) -> Work | None:
     operands = _operands(t, node)
+    if len(operands) == 2 and any(_alike(t, node, [x]) for x in operands):
+        return rules.total(t.elements(node), 2)
     if not _alike(t, node, operands):
         return None
-    if len(operands) == 2:
-        return rules.total(t.elements(node), 2)
     work = rules.scaled(t.elements(node), False)  # the gradient is handed on
     work.to_weights = t.elements(node) * any_parameter(t, node)
     return work
@@ -150,10 +175,10 @@ def _sum(t: Tensors, node: fx.Node) -> Work | None:
 @_of("mul", "div")
 def _product_of_numbers(t: Tensors, node: fx.Node) -> Work | None:
     operands = _operands(t, node)
+    if len(operands) == 2 and any(_alike(t, node, [x]) for x in operands):
+        return rules.product(t.elements(node), [t.needs(x) for x in operands])
     if not _alike(t, node, operands):
         return None
-    if len(operands) == 2:
-        return rules.product(t.elements(node), [t.needs(x) for x in operands])
     if any_parameter(t, node):  # whose gradient needs the input, so that the output cannot take its place
         return None
     return rules.scaled(t.elements(node), t.needs(operands[0]))

@@ -51,18 +51,39 @@ def _attribute(root: Any, path: str) -> Any:
 
 
 def without_mutation(graph_module: fx.GraphModule) -> None:
-    """`relu_(x)` becomes `relu(x)`, which later readers of x read; buffers are still written in place."""
+    """`relu_(x)` becomes `relu(x)`, which later readers of x read; buffers are still written in place.
+
+    What is written over a slice of x becomes a new x, which later readers read.
+    """
+    place = {node: i for i, node in enumerate(graph_module.graph.nodes)}
     for node in list(graph_module.graph.nodes):
         twin = _twin(node)
         if twin is None or node.args[0].op == "get_attr":
             continue
         node.target = twin
-        seen = False
-        for user in [*graph_module.graph.nodes]:
-            if seen and node.args[0] in user.all_input_nodes:
-                user.replace_input_with(node.args[0], node)
-            seen = seen or user is node
+        written = node.args[0]
+        _read_later(place, written, node, place[node])
+        if getattr(written.target, "overloadpacket", None) is torch.ops.aten.slice:
+            _read_later(place, written.args[0], _scattered(graph_module.graph, node, written), place[node])
+    graph_module.graph.eliminate_dead_code()
     graph_module.recompile()
+
+
+def _read_later(place: dict[fx.Node, int], before: fx.Node, after: fx.Node, since: int) -> None:
+    """Readers of `before` that come later than the place `since` read `after`."""
+    for user in [*before.users]:
+        if place.get(user, -1) > since:
+            user.replace_input_with(before, after)
+
+
+def _scattered(graph: fx.Graph, written: fx.Node, part: fx.Node) -> fx.Node:
+    """The tensor of which `part` was a slice, with what was written over that."""
+    whole = part.args[0]
+    assert isinstance(whole, fx.Node)
+    with graph.inserting_after(written):
+        out = graph.call_function(torch.ops.aten.slice_scatter.default, (whole, written, *part.args[1:]))
+    out.meta = dict(written.meta, val=whole.meta["val"])
+    return out
 
 
 def _twin(node: fx.Node) -> Any:

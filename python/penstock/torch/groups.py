@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
 from torch import fx
 
-from .aten_table import work_of
+from .aten_table import pointwise, work_of
+from .attention_core import Core, kernel_core, split_core
 from .attention_pattern import attention
 from .capture import Capture
+from .experts_pattern import Mixtures
+from .masks import Masks
 from .naming import Namer
 from .patterns import FOUND_BY, Match
 from .rules import Work
 from .tensors import Tensors, packet
+
+aten = torch.ops.aten
 
 
 @dataclass
@@ -35,15 +41,21 @@ class Grouping:
     tensors: Tensors
     groups: list[Group]
     of: dict[fx.Node, Group]
+    doubts: list[str] = field(default_factory=list)  #: modules that were not understood, a sentence each
 
 
-def gather(captured: Capture) -> Grouping:
-    """Patterns first, then a group per operator; views of whole tensors go with what they show."""
+def gather(captured: Capture, whole: bool = False) -> Grouping:
+    """Patterns first, then a group per operator; views of whole tensors go with what they show.
+
+    `whole`: what a model computes, not what torch runs. An attention that runs kernel by kernel is one operator too, and
+    functions of single numbers are element-wise whatever they compute.
+    """
     t = Tensors(captured)
     nodes = [node for node in captured.graph.graph.nodes if node.op in ("placeholder", "call_function")]
-    matches = _matches(t, nodes)
+    mixtures = Mixtures(t, captured)
+    matches = _matches(t, nodes, mixtures, Masks(t, captured.graph), whole)
     claimed = {node for match in matches.values() for node in match.nodes}
-    out, namer = Grouping(t, [], {}), Namer(t)
+    out, namer = Grouping(t, [], {}, mixtures.doubts), Namer(t)
     for node in nodes:
         if match := matches.get(node):
             _enter(out, namer, match)
@@ -54,7 +66,7 @@ def gather(captured: Capture) -> Grouping:
             group.nodes.append(node)
             out.of[node] = group
         else:
-            match = _single(t, node)
+            match = _single(t, node, whole)
             for indices in match.operands:
                 if indices not in out.of:
                     _enter_constant(out, namer, indices, match)
@@ -71,26 +83,45 @@ def _enter_constant(out: Grouping, namer: Namer, node: fx.Node, reader: Match) -
     out.of[node] = group
 
 
-def _matches(t: Tensors, nodes: list[fx.Node]) -> dict[fx.Node, Match]:
-    """By their anchors. Attention goes first: norms of its queries are its own."""
+def _matches(
+    t: Tensors, nodes: list[fx.Node], mixtures: Mixtures, masks: Masks, whole: bool
+) -> dict[fx.Node, Match]:
+    """By their anchors. Mixtures go first, then attention: norms of its queries are its own."""
     found: dict[fx.Node, Match] = {}
     claimed: set[fx.Node] = set()
-    cores = [node for node in nodes if packet(node) is torch.ops.aten.scaled_dot_product_attention]
-    others = [node for node in nodes if packet(node) in FOUND_BY]
-    for node in cores + others:
-        if node in claimed or not t.computed(node):
-            continue
-        match = attention(t, node) if node in cores else FOUND_BY[packet(node)](t, node)
+
+    def claim(match: Match | None) -> None:
         if match and not match.nodes & claimed:
             found[match.anchor] = match
-            claimed |= match.nodes
+            claimed.update(match.nodes)
+
+    for match in mixtures.matches:
+        claim(match)
+    for core in _cores(t, nodes, masks, whole):
+        claim(attention(t, core))
+    for node in nodes:
+        if packet(node) in FOUND_BY and node not in claimed and t.computed(node):
+            claim(FOUND_BY[packet(node)](t, node))
     return found
 
 
-def _single(t: Tensors, node: fx.Node) -> Match:
+def _cores(t: Tensors, nodes: list[fx.Node], masks: Masks, split_too: bool) -> Iterator[Core]:
+    for node in nodes:
+        if not t.computed(node):
+            continue
+        if packet(node) is aten.scaled_dot_product_attention:
+            yield kernel_core(t, masks, node)
+        elif split_too and packet(node) in (aten.softmax, aten._softmax):
+            if core := split_core(t, masks, node):
+                yield core
+
+
+def _single(t: Tensors, node: fx.Node, whole: bool) -> Match:
     if node.op == "placeholder":
         return Match({node}, node, [], _input_work(t, node))
     work = work_of(t, node)
+    if whole and work.kind == "profiled":
+        work = pointwise(t, node) or work
     operands = _operands_of(t, node)
     if work.kind == "embedding" and not operands:
         operands = [node.args[1]]
@@ -110,7 +141,7 @@ def _operands_of(t: Tensors, node: fx.Node) -> list[fx.Node]:
 def _enter(out: Grouping, namer: Namer, match: Match) -> None:
     t = out.tensors
     nodes = sorted(match.nodes)
-    weights: dict[int, fx.Node] = {}
+    weights: dict[int, fx.Node] = {id(t.parameter[x]): x for x in match.weights}
     for node in nodes:
         for x in node.all_input_nodes:
             if x in t.parameter:

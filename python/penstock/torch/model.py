@@ -70,11 +70,14 @@ class Model:
         path = Path(path)
         if path.suffix != ".json":
             raise ValueError(f"{path}: the name of a model file that is written here ends in .json")
+        path.write_text(self.text(), encoding="utf-8")
+        return path
+
+    def text(self) -> str:
+        """Content of the model file: JSON, a line for each operator."""
         lines = ",\n".join("    " + json.dumps(op.to_dict()) for op in self.operators)
         head = {key: value for key, value in self.to_dict().items() if key != "operators"}
-        text = json.dumps(head, indent=2)[:-2] + f',\n  "operators": [\n{lines}\n  ]\n}}\n'
-        path.write_text(text, encoding="utf-8")
-        return path
+        return json.dumps(head, indent=2)[:-2] + f',\n  "operators": [\n{lines}\n  ]\n}}\n'
 
     def summary(self) -> str:
         """Kinds and totals, then the notes; `profiled` are those of no kind that Penstock has."""

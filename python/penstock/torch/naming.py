@@ -64,10 +64,20 @@ def module_of(node: fx.Node) -> tuple[str, bool]:
     if not stack:
         return "", False
     path, kind = list(stack.values())[-1]
-    path = re.sub(r"^L\['self'\]\.?", "", path)
     kind = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
     leaf = ".activation." in kind or kind.startswith(("torch.nn.modules.pooling", "torch.nn.modules.dropout"))
-    return re.sub(r"@\d+$", "", path), leaf
+    return _plain(path), leaf
+
+
+def stack_of(node: fx.Node) -> list[tuple[str, str]]:
+    """Modules around a node, outermost first: a word for the call, and the module's path."""
+    stack = node.meta.get("nn_module_stack") or {}
+    return [(path, _plain(path)) for path, _ in stack.values()]
+
+
+def _plain(path: str) -> str:
+    """Path as in `named_modules()`, for every call of the module."""
+    return re.sub(r"@\d+$", "", re.sub(r"^L\['self'\]\.?", "", path))
 
 
 def common_path(paths: set[str]) -> str:

@@ -25,6 +25,35 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Mixture:
+    """Feed-forwards from `hidden` to `inner` and back, of which every row takes some."""
+
+    rows: int
+    hidden: int
+    inner: int
+    experts: int
+    chosen: int  #: experts that a row takes
+    gated: bool  #: two first matrices, whose results are multiplied
+    bias: bool
+    clamped: bool  #: what the first matrices make is clamped
+
+    @property
+    def first(self) -> int:
+        """Width of what the first matrices of an expert make."""
+        return (2 if self.gated else 1) * self.inner
+
+    def parameters(self) -> int:
+        each = self.hidden * (self.first + self.inner) + self.bias * (self.first + self.hidden)
+        return self.experts * each
+
+    def saved_numbers(self, element_bytes: int) -> int:
+        """Rows sorted by expert with expert (64 bit) and share (fp32); what first matrices make, also clamped; output."""
+        copies = self.rows * self.chosen
+        products = copies * (self.first + self.inner + self.clamped * self.first)
+        return copies * self.hidden + products + self.rows * self.hidden + copies * 12 // element_bytes
+
+
+@dataclass(frozen=True)
 class Window:
     """A window over channels x height x width."""
 
@@ -73,6 +102,15 @@ def matmul(batch: int, rows: int, inner: int, columns: int, needs: Sequence[bool
     work = 2 * batch * rows * inner * columns
     shape = {"batch": batch, "rows": rows, "inner": inner, "columns": columns}
     return Work("matmul", shape, work, work * sum(needs), 0, batch * rows * columns)
+
+
+def experts(mixture: Mixture, needs: bool, element_bytes: int) -> Work:
+    """Layers::experts of models/layers.cpp: work between an expert's matrices is not counted."""
+    m = mixture
+    work = 2 * m.rows * m.chosen * m.hidden * (m.first + m.inner)
+    shape = {"rows": m.rows, "hidden": m.hidden, "inner": m.inner, "experts": m.experts, "chosen": m.chosen}
+    shape |= {"gated": int(m.gated), "bias": int(m.bias), "clamped": int(m.clamped)}
+    return Work("experts", shape, work, work * needs, work, m.saved_numbers(element_bytes))
 
 
 def embedding(lookups: int, rows: int, width: int) -> Work:

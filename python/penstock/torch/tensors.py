@@ -38,6 +38,20 @@ def is_view(node: fx.Node) -> bool:
     return packet(node) in VIEWS or node.target is operator.getitem
 
 
+FRESH = {
+    getattr(aten, name) for name in "empty empty_like new_empty zeros_like new_zeros ones_like full_like new_ones".split()
+}
+
+
+def values_read(node: fx.Node) -> list[fx.Node]:
+    """Tensors whose numbers a node reads, without those that only lend it a shape or a type."""
+    if packet(node) in FRESH:
+        return []
+    if is_view(node):
+        return [x for x in node.args[:1] if isinstance(x, fx.Node)]
+    return node.all_input_nodes
+
+
 class Tensors:
     """Roles and sizes of the nodes of a captured graph."""
 
@@ -48,12 +62,15 @@ class Tensors:
         self._role: dict[fx.Node, str] = {}
         self._batched: set[fx.Node] = set()
         self._needs: set[fx.Node] = set()
+        self._fed: set[fx.Node] = set()
         for node in captured.graph.graph.nodes:
             self._read(captured, node)
 
     def _read(self, captured: Capture, node: fx.Node) -> None:
         before = node.all_input_nodes
         self._role[node] = role = self._find_role(captured, node)
+        if role == "input" or any(x in self._fed for x in before):
+            self._fed.add(node)
         # A constant that was made for so many samples, such as repeated positions, counts once for each.
         may_count = role == "input" or (role == "constant" and node.op == "call_function")
         if may_count and self.shape(node)[:1] == (self.samples,):
@@ -91,6 +108,10 @@ class Tensors:
         """True if it depends on an input or holds what parameters were made into."""
         return self._role[node] in ("input", "value")
 
+    def from_weights(self, node: fx.Node) -> bool:
+        """True for a parameter, or what is made of parameters and constants only."""
+        return node not in self._fed and self._role[node] != "constant"
+
     def needs(self, node: fx.Node) -> bool:
         """True if a gradient flows to it: something trainable comes before."""
         return node in self._needs
@@ -106,6 +127,9 @@ class Tensors:
     def number_bytes(self, node: fx.Node) -> int:
         """Bytes of one of its numbers."""
         return _first(value_of(node)).element_size()
+
+    def dtype(self, node: fx.Node) -> torch.dtype:
+        return _first(value_of(node)).dtype
 
     def shape(self, node: fx.Node) -> tuple[int, ...]:
         """With the samples' axis, if it has one."""
@@ -132,7 +156,7 @@ def value_of(node: fx.Node) -> Any:
 
 
 def differentiable(node: fx.Node) -> bool:
-    return any(x.is_floating_point() for x in _tensors(value_of(node)))
+    return any(x.is_floating_point() or x.is_complex() for x in _tensors(value_of(node)))
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
