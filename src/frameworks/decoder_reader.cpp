@@ -66,6 +66,20 @@ void read_field(DecoderKeys& keys, const SplitWord& field) {
   }
 }
 
+/// Refuses, by the keys of the row, a number of experts that a token cannot take.
+void check_experts(DecoderKeys& keys, const std::vector<SplitWord>& fields) {
+  const auto value = [&](const char* parameter) {
+    const std::string& text = keys.parameter(parameter);
+    return text.empty() ? 0 : std::stoll(text);
+  };
+  if (keys.parameter("feed_forwards").find("experts") == std::string::npos) return;
+  const auto count = value("experts"), chosen = value("chosen");
+  for (const SplitWord& field : fields)
+    if ((field.second == "experts" && count < 1) ||
+        (field.second == "chosen" && (chosen < 1 || chosen > count)))
+      keys.fail(field.first, fmt::format("a token takes {} of {} experts", chosen, count));
+}
+
 bool same_value(const std::string& one, const std::string& other) {
   return one == other || one == other + ".0";
 }
@@ -136,15 +150,16 @@ constexpr std::string_view kPassed =
 void read_decoder_row(ConfigKeys& keys, const DecoderRow& row, std::optional<std::int64_t> tokens,
                       std::map<std::string, std::string>& out) {
   DecoderKeys all(keys, row, tokens, out);
-  for (const char* parameter : {"norms", "gated", "qk_norm"}) out[parameter] = "no";
   out["norms"] = "before";
   out["gated"] = "yes";
   read_decoder_sizes(all);
   read_decoder_heads(all);
   read_latent_widths(all);
   for (const SplitWord& word : split_words(row.fixed, "=")) all.set(word.first.c_str(), word.second);
-  for (const SplitWord& field : split_words(row.fields, ">?")) read_field(all, field);
+  const std::vector<SplitWord> fields = split_words(row.fields, ">?");
+  for (const SplitWord& field : fields) read_field(all, field);
   for (const DecoderRule rule : row.rules) rule(all);
+  if (out.contains("feed_forwards")) check_experts(all, fields);
   for (const SplitWord& demand : split_words(row.demands, "=")) demand_value(all, demand);
   all.pass(row.passed);
   if (out.contains("head_bias") && out["head_bias"] == "yes" && out["tied_head"] == "yes")

@@ -507,12 +507,13 @@ std::vector<DecoderRow> expert_rows() {
        "layer_norm_eps=1e-05 tie_word_embeddings=true sliding_window=4096 num_experts_per_tok=2 "
        "num_experts=8 num_shared_experts=0 sliding_window_pattern=4",
        "norm=layer_unbiased branches=shared_norm feed_forwards=experts",
-       "num_experts>experts num_experts_per_tok>chosen attention_bias?attention_bias=yes",
-       "num_shared_experts=0 prefix_dense_intermediate_size=null first_k_dense_replace=0",
+       "num_experts>experts num_experts_per_tok>chosen attention_bias?attention_bias=yes "
+       "prefix_dense_intermediate_size>feed_forward",
+       "",
        "logit_scale expert_selection_fn shared_expert_combination_strategy "
        "prefix_dense_sliding_window_pattern",
        "",
-       {windows_cohere, read_sparse_layers, read_same_experts, read_cohere_norm}},
+       {windows_cohere, read_sparse_layers, read_same_experts, read_shared_experts, read_cohere_norm}},
       {"dots1",
        "Dots1ForCausalLM",
        "vocab_size=152064 hidden_size=4608 intermediate_size=10944 moe_intermediate_size=1408 "

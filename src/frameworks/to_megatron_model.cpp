@@ -231,7 +231,7 @@ void add_described(MegatronLines& out, Named& p) {
   add_described_positions(out, p);
   if (p["norm"] == "rms") out.add("--normalization RMSNorm");
   if (p["gated"] == "yes") out.add("--swiglu");
-  if (p["activation"] == "relu2") out.add("--squared-relu");
+  if (p["activation"] == "relu2") out.add("--squared-relu\n--no-bias-gelu-fusion");
   if (p["attention_bias"] != "yes") out.add("--disable-bias-linear");
   add_norms_and_dropout(out, p);
   const std::string experts = layer_flags(p["feed_forwards"], layers,

@@ -1139,7 +1139,7 @@ TEST_CASE("a described decoder is in Megatron-LM's words") {
       {{{"qk_norm", "plain"}}, "--qk-l2-norm\n"},
       {{{"sinks", "yes"}}, "--softmax-type learnable\n"},
       {{{"attention_bias", "qkv"}}, "--add-qkv-bias\n"},
-      {{{"gated", "no"}, {"activation", "relu2"}}, "--squared-relu\n"},
+      {{{"gated", "no"}, {"activation", "relu2"}}, "--squared-relu\n--no-bias-gelu-fusion\n"},
       {{{"learned_positions", "40"}, {"mixers", "nope"}},
        "--max-position-embeddings 40\n--position-embedding-type learned_absolute\n"},
       {{{"tied_head", "no"}}, "--untie-embeddings-and-output-weights\n"}};

@@ -210,6 +210,9 @@ TEST_CASE("layers are read in the words of transformers 4 and 5") {
   CHECK(parameter("llama4_text", R"("num_hidden_layers": 4)", "mixers") == "blocks(8192)*3+nope");
   CHECK(parameter("llama4", R"("text_config": {"num_hidden_layers": 4}, "vision_config": {})", "mixers") ==
         "blocks(8192)*3+nope");
+  CHECK(parameter("cohere2_moe", R"("prefix_dense_intermediate_size": 64, "num_hidden_layers": 2,
+                  "mlp_layer_types": ["dense", "sparse"])",
+                  "feed_forward") == "64");
   CHECK(parameter("gptj", R"("n_layer": 5)", "layers") == "5");
   CHECK(parameter("gptj", R"("num_hidden_layers": 5)", "layers") == "5");
   CHECK(parameter("olmo2", R"("rope_theta": 500000)", "rope_base") == "500000");
@@ -260,6 +263,10 @@ TEST_CASE("a key that makes another model than the zoo's decoder is refused by n
   names("gptj", R"("tie_word_embeddings": true)", "tie_word_embeddings: expected false");
   names("smollm3", R"("use_sliding_window": true, "sliding_window": 8)", "use_sliding_window");
   names("hy_v3", R"("num_shared_experts": 0)", "num_shared_experts: expected a number from 1 on");
+  names("gpt_oss", R"("num_local_experts": 2)",
+        "num_experts_per_tok is left out: a token takes 4 of 2 experts");
+  names("gpt_oss", R"("num_experts_per_tok": 200)", "num_experts_per_tok: a token takes 200 of 128 experts");
+  names("dots1", R"("n_routed_experts": null)", "n_routed_experts: a token takes 0 of 0 experts");
   names("mpt", R"("attn_config": {"qk_ln": true})", "qk_ln: is not computed");
   names("xglm", R"("add_cross_attention": true)", "add_cross_attention: expected false");
   names("llama4", R"("vision_config": {})", "text_config");
