@@ -19,6 +19,13 @@ std::vector<std::string> choices() {
   return out;
 }
 
+/// The framework that the plan states, without "+compiled"; else the usual one, if it runs the cluster.
+std::string framework_of(const plan::ClusterRef& stated, const cluster::Cluster& cluster) {
+  if (!stated.runtime.empty()) return stated.runtime.substr(0, stated.runtime.find('+'));
+  const cluster::NamedRuntime& usual = cluster::usual_runtime();
+  return cluster.types().front().host() == usual.runtime ? usual.name : "";
+}
+
 }  // namespace
 
 void FrameworkFlag::add(CLI::App& command, const std::string& usual) {
@@ -39,13 +46,13 @@ void FrameworkFlag::choose_for(const std::string& given, const plan::ModelRef& m
   chosen_ = true;
 }
 
-void FrameworkFlag::stay_with(const plan::Plan& plan, const graph::OpGraph& graph) {
+void FrameworkFlag::stay_with(const plan::Plan& plan, const cost::Problem& problem) {
   if (!name_.empty()) return;
-  const std::string stated = plan.cluster.runtime.substr(0, plan.cluster.runtime.find('+'));
+  const std::string runs = framework_of(plan.cluster, problem.cluster);
   const auto names = frameworks::framework_names();
-  if (std::ranges::find(names, stated) == names.end()) return;
-  if (!frameworks::refusals(frameworks::framework_named(stated), graph, plan, false).empty()) return;
-  name_ = stated;
+  if (std::ranges::find(names, runs) == names.end()) return;
+  if (!frameworks::refusals(frameworks::framework_named(runs), problem.graph, plan, false).empty()) return;
+  name_ = runs;
   chosen_ = true;
 }
 

@@ -17,8 +17,8 @@ class FrameworkFlag {
   /// Without the flag, chooses Megatron-LM for a language model that comes from elsewhere: a released network, a
   /// Hugging Face config, or a plan file. `given`: the name as the user wrote it.
   void choose_for(const std::string& given, const plan::ModelRef& model);
-  /// Without the flag, chooses the framework that the plan's cluster states, if it can run the plan.
-  void stay_with(const plan::Plan& plan, const graph::OpGraph& graph);
+  /// Without the flag, chooses the framework that runs the plan's cluster, if it can run the plan.
+  void stay_with(const plan::Plan& plan, const cost::Problem& problem);
   /// Takes back what choose_for() chose if that framework cannot train the model. Returns true if so.
   bool gives_up(const plan::ModelRef& model, const graph::OpGraph& graph);
 

@@ -68,7 +68,7 @@ core::ExitCode run(const ImproveFlags& flags, const CommandContext& session) {
   options.from = &plan;
   experiment::SearchSetting setting = flags.search.setting(std::move(options));
   FrameworkFlag framework = flags.framework;
-  if (flags.change == "all" && !flags.layers) framework.stay_with(plan, problem.graph);
+  if (flags.change == "all" && !flags.layers) framework.stay_with(plan, problem);
   setting.runnable_by = framework.runnable_by();
   const auto found =
       flags.search.run("improve", problem, {plan.model, plan.cluster, search_of(flags), plan.training, {}},
