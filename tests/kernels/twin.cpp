@@ -14,7 +14,7 @@
 
 namespace penstock::kernels::cuda {
 
-struct Libraries {};
+struct LibraryHandles {};
 
 DeviceMemory::DeviceMemory(std::int64_t bytes)
     : data_(bytes > 0 ? ::operator new(static_cast<std::size_t>(bytes)) : nullptr), bytes_(bytes) {
@@ -68,7 +68,7 @@ void multiply_plainly(const ProductSizes& s, const StackedMatrix<const T>& first
 
 }  // namespace
 
-void multiply(KernelProgram& program, Libraries&, Precision precision, const ProductSizes& sizes,
+void multiply(KernelProgram& program, LibraryHandles&, Precision precision, const ProductSizes& sizes,
               ProductFactor a, ProductFactor b, TensorLocation c, TensorLocation bias) {
   const BlasArguments how = asked(sizes, a.transposed, b.transposed);
   program.call("plain product", [=](const KernelProgram::StepContext& run) {
@@ -123,7 +123,7 @@ LaunchQueue queue_of(Stream& stream) {
 }
 
 struct TwinKernel : Kernel {
-  TwinKernel(const graph::Operator& op, std::int64_t samples, Precision precision, Libraries& libraries)
+  TwinKernel(const graph::Operator& op, std::int64_t samples, Precision precision, LibraryHandles& libraries)
       : passes(op, samples, precision, libraries) {}
   const KernelSlots& slots() const override { return passes.slots(); }
   bool has(graph::Pass pass) const override { return has_pass(passes.slots(), pass); }
@@ -181,7 +181,7 @@ struct TwinBackend : Backend {
                                              Precision precision) override {
     return std::make_unique<TwinUpdate>(rule, count, storage(precision));
   }
-  Libraries libraries;
+  LibraryHandles libraries;
 };
 
 }  // namespace
