@@ -89,17 +89,21 @@ def dense_layer(t: Tensors, node: fx.Node) -> tuple[fx.Node, fx.Node, fx.Node | 
     return None
 
 
-@_of("linear", "addmm", "mm", "matmul", "bmm")
+@_of("linear", "addmm", "mm", "matmul", "bmm", "baddbmm")
 def _product(t: Tensors, node: fx.Node) -> Work | None:
     if layer := dense_layer(t, node):
         x, _, bias = layer
         rows = t.elements(x) // t.width(x)
         return rules.linear(rows, t.width(x), t.width(node), bias is not None, t.needs(x))
-    a, b = node.args[:2]
+    a, b = node.args[1:3] if packet(node) is aten.baddbmm else node.args[:2]
     if packet(node) is aten.addmm or min(len(t.shape(a)), len(t.shape(b))) < 2:
         return None
     rows, inner, columns = t.shape(a)[-2], t.width(a), t.width(node)
-    return rules.matmul(t.elements(node) // (rows * columns), rows, inner, columns, [t.needs(a), t.needs(b)])
+    work = rules.matmul(t.elements(node) // (rows * columns), rows, inner, columns, [t.needs(a), t.needs(b)])
+    work.to_weights = work.forward * (is_weight(t, a) or is_weight(t, b))
+    if packet(node) is aten.baddbmm and work.to_weights:  # has a bias, too
+        return rules.profiled(t.elements(node), work.forward, work.to_inputs, work.to_weights)
+    return work
 
 
 def _pair(value: Any) -> tuple[int, int]:

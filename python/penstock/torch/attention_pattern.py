@@ -92,7 +92,7 @@ def attention(t: Tensors, core: Core) -> Match | None:
     work = _describe(t, core, last, form, paths[0]).work([t.needs(x) for x in form.sources], t.number_bytes(last))
     beside = dict.fromkeys(x for path in paths for x in path.beside)
     beside |= dict.fromkeys(x for x in core.masks if t.computed(x))
-    return Match(nodes, last, [*form.sources, *beside], work)
+    return Match(nodes, last, [*form.sources, *beside], work, mask=core.mask)
 
 
 @dataclass

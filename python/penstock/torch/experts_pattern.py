@@ -60,6 +60,8 @@ class Mixtures:
         self.matches: list[Match] = []
         self.doubts: list[str] = []  #: a sentence for each module that was not understood
         for call in _calls(captured):
+            if not _chooses(t, call):
+                continue  # a matrix for each head, as in a gated recurrence
             try:
                 self.matches += _read(t, call)
             except _NotUnderstood as why:
@@ -96,7 +98,8 @@ def _read(t: Tensors, call: _Call) -> list[Match]:
         raise _NotUnderstood("has parameters beside its matrices")
     work = rules.experts(mixture, t.needs(routing.rows), t.number_bytes(routing.output))
     source = router.scores or router.layer
-    return [*scores, Match(inside - {router.scores}, routing.output, [routing.rows, source], work)]
+    mixed = Match(inside - {router.scores}, routing.output, [routing.rows, source], work, elsewhere=held)
+    return [*scores, mixed]
 
 
 @dataclass
@@ -149,8 +152,22 @@ def _views_between(last: fx.Node, first: fx.Node) -> set[fx.Node]:
     return found
 
 
+def _chooses(t: Tensors, call: _Call) -> bool:
+    """True if it reads whole numbers, or shares that a top-k made."""
+    reads = call.reads(t)
+    return any(not _floats(t, x) or _top_sizes(t, x) for x in reads)
+
+
 def _top(t: Tensors, share: fx.Node) -> int:
     """How many are not zero: of the one top-k before."""
+    found = _top_sizes(t, share)
+    if len(found) != 1:
+        raise _NotUnderstood("no top-k decides how many experts a row takes")
+    return found.pop()
+
+
+def _top_sizes(t: Tensors, share: fx.Node) -> set[int]:
+    """Sizes of top-k choices between a dense layer and a tensor."""
     found, open_nodes, seen = set(), [share], set()
     while open_nodes:
         node = open_nodes.pop()
@@ -158,11 +175,9 @@ def _top(t: Tensors, share: fx.Node) -> int:
             continue
         seen.add(node)
         if packet(node) is aten.topk:
-            found.add(node.args[1])
+            found.add(int(node.args[1]))
         open_nodes += values_read(node)
-    if len(found) != 1:
-        raise _NotUnderstood("no top-k decides how many experts a row takes")
-    return int(found.pop())
+    return found
 
 
 def _operands(t: Tensors, reads: list[fx.Node], width: int) -> tuple[fx.Node, list[fx.Node]]:

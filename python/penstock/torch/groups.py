@@ -42,6 +42,7 @@ class Grouping:
     groups: list[Group]
     of: dict[fx.Node, Group]
     doubts: list[str] = field(default_factory=list)  #: modules that were not understood, a sentence each
+    unknown_masks: list[str] = field(default_factory=list)  #: attentions whose mask is of no kind that Penstock has
 
 
 def gather(captured: Capture, whole: bool = False) -> Grouping:
@@ -142,10 +143,13 @@ def _enter(out: Grouping, namer: Namer, match: Match) -> None:
     t = out.tensors
     nodes = sorted(match.nodes)
     weights: dict[int, fx.Node] = {id(t.parameter[x]): x for x in match.weights}
+    elsewhere = {id(t.parameter[x]) for x in match.elsewhere}
     for node in nodes:
         for x in node.all_input_nodes:
-            if x in t.parameter:
+            if x in t.parameter and id(t.parameter[x]) not in elsewhere:
                 weights.setdefault(id(t.parameter[x]), x)
+    if match.mask is not None and match.mask.kind == "unknown":
+        out.unknown_masks.append(match.anchor.name)
     group = Group(
         namer.name(match, list(weights.values())), nodes, match.anchor, match.work, match.operands, [*weights.values()]
     )

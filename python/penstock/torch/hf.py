@@ -73,6 +73,8 @@ def build(path: str | Path, tokens: int | None = None) -> Built:
             module = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype)
     except Exception as error:
         raise Refused(f"transformers cannot build {kind}: {_first_line(error)}") from error
+    for parameter in module.parameters():  # those that no gradient moves, as biases of a choice, count too
+        parameter.requires_grad_(parameter.is_floating_point())
     positions = getattr(text, "max_position_embeddings", None) or _USUAL_TOKENS
     return Built(module.eval(), text, tokens or min(positions, _USUAL_TOKENS))
 

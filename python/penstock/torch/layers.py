@@ -1,7 +1,7 @@
 """Deep stacks of equal layers: two of each kind are exported, and the others are written down as these are.
 
-A skipped layer returns its input. Two layers are of one kind if all that could change their graphs is equal:
-classes, sizes of parameters and buffers, plain attributes, and the entries of the config's lists. The second exported layer of a kind must equal the first,
+A skipped layer returns its input. Two layers are of one kind if all that could change their graphs is equal.
+That is classes, sizes of parameters and buffers, plain attributes, and the entries of the config's lists. The second exported layer of a kind must equal the first,
 operator by operator; otherwise nothing is skipped.
 """
 

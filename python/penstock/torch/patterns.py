@@ -9,6 +9,7 @@ import torch
 from torch import fx
 
 from . import rules
+from .masks import Mask
 from .rules import Work
 from .tensors import Tensors, packet
 
@@ -24,6 +25,8 @@ class Match:
     operands: list[fx.Node]  #: what it reads from outside, in the order of its arguments
     work: Work
     weights: list[fx.Node] = field(default_factory=list)  #: parameters that it holds for others
+    elsewhere: list[fx.Node] = field(default_factory=list)  #: parameters that it reads and another operator holds
+    mask: Mask | None = None  #: of an attention
 
 
 def only_reader(node: fx.Node, *packets: object) -> fx.Node | None:

@@ -17,7 +17,7 @@ aten = torch.ops.aten
 VIEWS = {
     getattr(aten, name)
     for name in (
-        "view reshape _unsafe_view unflatten squeeze unsqueeze transpose permute t contiguous clone alias detach to "
+        "view reshape _unsafe_view unflatten squeeze unsqueeze transpose permute t numpy_T mT contiguous clone alias detach to "
         "_to_copy type_as expand expand_as view_as movedim swapaxes lift_fresh_copy "
         "flatten select slice split split_with_sizes chunk unbind narrow"
     ).split()

@@ -115,6 +115,8 @@ def _with_own_bias(found: _Found, renamed: dict[str, str], notes: list[str], spl
 def _notes(grouping: Grouping, operators: list[Operator]) -> list[str]:
     """Questions that the reading left open."""
     t, notes = grouping.tensors, [f"{doubt}; its work is not known" for doubt in grouping.doubts]
+    if grouping.unknown_masks:
+        notes.append("masks other than none, causal, window and blocks were found: these attentions count all pairs")
     words = {group.name: word_for(group.anchor) for group in grouping.groups}
     profiled = [op.name for op in operators if op.kind == "profiled"]
     unknown = Counter(words.get(name, name.rpartition(".")[2]) for name in profiled)

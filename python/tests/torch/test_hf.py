@@ -40,6 +40,8 @@ CONFIGS = {
     | LATENT
     | {"num_key_value_heads": 4, "n_routed_experts": 8, "n_group": 2, "topk_group": 1, "num_experts_per_tok": 2}
     | {"moe_intermediate_size": 24, "first_k_dense_replace": 1, "head_dim": 4},
+    "ernie4_5_moe": DECODER
+    | {"moe_num_experts": 8, "moe_k": 2, "moe_intermediate_size": 24, "moe_layer_start_index": 1},
     "qwen3_next": DECODER
     | {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 24, "shared_expert_intermediate_size": 24}
     | {"linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 8, "linear_value_head_dim": 8}
@@ -121,6 +123,13 @@ def test_repeated_layers_equal_exported_ones(kind, model_of):
     """The slow twin exports every layer."""
     built, model = model_of(kind)
     assert hf._read(built, kind, None).operators == model.operators
+
+
+def test_a_bias_of_the_choice_belongs_to_the_scores(model_of):
+    """Ernie 4.5: a number for each of 8 experts, which no gradient moves."""
+    _, model = model_of("ernie4_5_moe")
+    experts = next(op for op in model.operators if op.kind == "experts")
+    assert model.operator(experts.inputs[1]).parameters == 8 and experts.parameters == 8 * 3 * 32 * 24
 
 
 def test_masks_of_layers(model_of):
