@@ -18,7 +18,7 @@ namespace nb = nanobind;
 using Row = report::CellResult;
 
 /// The least and the most over stages.
-template <std::optional<plan::Extent> Row::*Field>
+template <std::optional<plan::ValueRange> Row::*Field>
 std::optional<std::pair<std::int64_t, std::int64_t>> extent(const Row& row) {
   const auto& value = row.*Field;
   return value ? std::optional(std::pair(value->least, value->most)) : std::nullopt;
