@@ -1,5 +1,7 @@
 #include "models/decoder.hpp"
 
+#include <stdexcept>
+
 #include "models/blocks.hpp"
 #include "models/dense_forward.hpp"
 #include "models/latent_attention.hpp"
@@ -8,12 +10,33 @@ namespace penstock::models {
 namespace {
 
 Tensor mix(Layers& net, const std::string& name, const Tensor& x, const HeadAttention& a) {
-  if (a.split) return self_attention(net, name, x, a.heads, "split", a.form.mask, false, a.form.bias);
-  return net.attention(name, x, x, x, a.heads, a.form);
+  if (a.split)
+    return self_attention(net, name + ".attention", x, a.heads, "split", a.form.mask, false, a.form.bias);
+  return net.attention(name + ".attention", x, x, x, a.heads, a.form);
 }
 
 Tensor mix(Layers& net, const std::string& name, const Tensor& x, const LatentAttention& a) {
-  return latent_attention(net, name, x, a);
+  return latent_attention(net, name + ".attention", x, a);
+}
+
+Tensor mix(Layers& net, const std::string& name, const Tensor& x, const StateSpace& space) {
+  return state_space(net, name + ".mixer", x, space);
+}
+
+Tensor mix(Layers& net, const std::string& name, const Tensor& x, const SelectiveScan& scan) {
+  return selective_scan(net, name + ".mixer", x, scan);
+}
+
+Tensor mix(Layers& net, const std::string& name, const Tensor& x, const DeltaNet& delta) {
+  return delta_net(net, name + ".mixer", x, delta);
+}
+
+Tensor mix(Layers& net, const std::string& name, const Tensor& x, const GatedConvolution& convolution) {
+  return gated_convolution(net, name + ".mixer", x, convolution);
+}
+
+Tensor mix(Layers&, const std::string& name, const Tensor&, const NoBranch&) {
+  throw std::logic_error(name + " has no mixer");
 }
 
 std::vector<Tensor> feed(Layers& net, const std::string& name, const Tensor& x, const DenseForm& dense) {
@@ -24,8 +47,12 @@ std::vector<Tensor> feed(Layers& net, const std::string& name, const Tensor& x, 
   return mixture(net, name, x, experts);
 }
 
+std::vector<Tensor> feed(Layers&, const std::string& name, const Tensor&, const NoBranch&) {
+  throw std::logic_error(name + " has no feed-forward");
+}
+
 Tensor mixed(Layers& net, const std::string& name, const Tensor& x, const DecoderLayer& layer) {
-  return std::visit([&](const auto& mixer) { return mix(net, name + ".attention", x, mixer); }, layer.mixer);
+  return std::visit([&](const auto& mixer) { return mix(net, name, x, mixer); }, layer.mixer);
 }
 
 std::vector<Tensor> fed(Layers& net, const std::string& name, const Tensor& x, const DecoderLayer& layer) {
@@ -101,9 +128,15 @@ void predict_one_more(Layers& net, const Tensor& x, const Decoder& decoder) {
 
 Tensor decoder_layer(Layers& net, const std::string& name, const Tensor& x, const DecoderLayer& layer) {
   if (layer.order != BranchOrder::in_turn) return side_by_side(net, name, x, layer);
-  const Tensor middle = residual(net, name, "1", x, layer,
-                                 [&](const Tensor& y) { return std::vector{mixed(net, name, y, layer)}; });
-  return residual(net, name, "2", middle, layer, [&](const Tensor& y) { return fed(net, name, y, layer); });
+  const bool mixes = !std::holds_alternative<NoBranch>(layer.mixer),
+             feeds = !std::holds_alternative<NoBranch>(layer.feed_forward);
+  Tensor out = x;
+  if (mixes)
+    out = residual(net, name, "1", out, layer,
+                   [&](const Tensor& y) { return std::vector{mixed(net, name, y, layer)}; });
+  if (feeds)
+    out = residual(net, name, "2", out, layer, [&](const Tensor& y) { return fed(net, name, y, layer); });
+  return out;
 }
 
 graph::OpGraph build_decoder(const std::string& model, int element_bytes, const Decoder& decoder) {

@@ -7,8 +7,12 @@
 #include <variant>
 #include <vector>
 
+#include "models/delta_net.hpp"
 #include "models/layers.hpp"
 #include "models/mixture.hpp"
+#include "models/selective_scan.hpp"
+#include "models/short_convolution.hpp"
+#include "models/state_space.hpp"
 
 namespace penstock::models {
 
@@ -37,8 +41,12 @@ struct LatentAttention {
   AttentionMask mask = AttentionMask::causal;
 };
 
+/// A layer without this branch, as Mamba has no feed-forwards. Layers side by side have both branches.
+struct NoBranch {};
+
 /// The part of a layer that mixes tokens. New kinds of operators are further alternatives.
-using Mixer = std::variant<HeadAttention, LatentAttention>;
+using Mixer = std::variant<HeadAttention, LatentAttention, StateSpace, SelectiveScan, DeltaNet,
+                           GatedConvolution, NoBranch>;
 
 /// Two matrices with an activation between; three if the activation has a gate.
 struct DenseForm {
@@ -49,7 +57,7 @@ struct DenseForm {
   bool numbered = false;  ///< operators are dense1, activation and dense2, as GPT's, even with a gate
 };
 
-using FeedForward = std::variant<DenseForm, Mixture>;
+using FeedForward = std::variant<DenseForm, Mixture, NoBranch>;
 
 struct DecoderLayer {
   NormKind norm = NormKind::rms;
@@ -75,9 +83,9 @@ struct Decoder {
   std::optional<DecoderLayer> predicted{};
 };
 
-/// Appends one layer: <name>.norm1, .attention, .add1, .norm2, the feed-forward's operators, .add2; norms of
-/// outputs are .norm1 and .norm2, or .after1 and .after2 where inputs have norms, too. Side by side there is one
-/// sum, .add.
+/// Appends one layer: <name>.norm1, .attention (or .mixer), .add1, .norm2, the feed-forward's operators, .add2.
+/// Norms of outputs are .norm1 and .norm2, or .after1 and .after2 where inputs have norms, too. Side by side
+/// there is one sum, .add. A branch that a layer lacks has no norm and no sum.
 Tensor decoder_layer(Layers& net, const std::string& name, const Tensor& x, const DecoderLayer& layer);
 
 /// The operators of a whole decoder, per sample. The description must fit: widths, heads and experts are

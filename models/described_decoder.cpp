@@ -7,6 +7,7 @@
 #include "models/families.hpp"
 #include "models/layer_words.hpp"
 #include "models/rotary_decoder.hpp"
+#include "models/scan_parameters.hpp"
 #include "models/stated.hpp"
 #include "penstock/core/error.hpp"
 
@@ -71,6 +72,7 @@ AttentionForm read_form(const Parameters& p) {
 struct MixerChoice {
   HeadAttention whole, window;
   LatentAttention latent;
+  ScanChoice scans;
 };
 
 MixerChoice read_mixers(const Parameters& p) {
@@ -84,6 +86,7 @@ MixerChoice read_mixers(const Parameters& p) {
       out.whole.heads,           p.integer("query_rank", 0, kWidest),   p.integer("key_rank", 0, kWidest),
       out.whole.form.head_width, p.integer("rotary_width", 0, kWidest), out.whole.form.value_head,
       out.whole.form.mask};
+  out.scans = read_scans(p);
   return out;
 }
 
@@ -97,12 +100,18 @@ Mixer latent_mixer(const Parameters& p, const LatentAttention& latent) {
 
 Mixer mixer_of(const Parameters& p, const LayerWord& layer, const MixerChoice& all) {
   if (layer.word == "latent" && layer.number == 0) return latent_mixer(p, all.latent);
+  if (layer.word == "none" && layer.number == 0) return NoBranch{};
+  if (layer.number == 0)
+    if (const auto scan = scan_mixer(p, layer.word, all.scans)) return *scan;
   HeadAttention out = layer.word == "window" ? all.window : all.whole;
   out.form.rotary = layer.word != "nope";
   const bool reaches = layer.word == "window" || layer.word == "blocks" || layer.word == "top_k";
   const bool known = reaches || layer.word == "full" || layer.word == "nope";
   if (!known || reaches != (layer.number > 0))
-    p.fail("mixers", "full, nope, latent, window(TOKENS), blocks(TOKENS) or top_k(TOKENS) of each layer");
+    p.fail(
+        "mixers",
+        "full, nope, latent, window(TOKENS), blocks(TOKENS), top_k(TOKENS), state_space, selective, delta, "
+        "convolution or none of each layer");
   if (!reaches) return out;
   if (out.form.mask != AttentionMask::causal) p.fail("mask", "causal, where mixers has " + layer.word);
   out.form.reach = layer.number;
@@ -143,37 +152,52 @@ FeedForward experts_of(const Parameters& p, const Mixture& experts) {
   for (const auto& [name, count] :
        {std::pair{"experts", experts.experts}, {"chosen", experts.chosen}, {"expert_width", experts.width}})
     if (count == 0) p.fail(name, "at least 1, where feed_forwards has experts");
-  if (experts.shared > 0 && !experts.gated) p.fail("gated", "yes, where shared_width is not 0");
   return experts;
 }
 
 FeedForward feed_forward_of(const Parameters& p, const LayerWord& layer, DenseForm dense,
                             const Mixture& experts) {
   if (layer.word == "experts" && layer.number == 0) return experts_of(p, experts);
-  if (layer.word != "dense") p.fail("feed_forwards", "dense, dense(WIDTH) or experts of each layer");
+  if (layer.word == "none" && layer.number == 0) return NoBranch{};
+  if (layer.word != "dense") p.fail("feed_forwards", "dense, dense(WIDTH), experts or none of each layer");
   if (layer.number > kWidestFeedForward)
     p.fail("feed_forwards", "widths up to " + std::to_string(kWidestFeedForward));
   if (layer.number > 0) dense.width = layer.number;
   return dense;
 }
 
+NormPlace place_of(const Parameters& p, const LayerWord& layer) {
+  static const std::vector<std::string> places = {"before", "after", "both", "sum"};
+  const auto found = std::ranges::find(places, layer.word);
+  if (found == places.end() || layer.number > 0) p.fail("norms", "before, after, both or sum of each layer");
+  return static_cast<NormPlace>(found - places.begin());
+}
+
+/// Branches side by side share a sum, and perhaps a norm.
+void check_order(const Parameters& p, const DecoderLayer& layer) {
+  if (layer.order == BranchOrder::in_turn) return;
+  if (layer.place != NormPlace::before) p.fail("norms", "before, where branches are not in_turn");
+  if (std::holds_alternative<NoBranch>(layer.mixer) || std::holds_alternative<NoBranch>(layer.feed_forward))
+    p.fail("branches", "in_turn, where a layer has one branch alone");
+}
+
 std::vector<DecoderLayer> read_described_layers(const Parameters& p) {
   DecoderLayer common;
   common.norm =
       read_choice<NormKind>(p, "norm", {"rms", "rms_plain", "layer", "layer_unbiased", "layer_plain"});
-  common.place = read_choice<NormPlace>(p, "norms", {"before", "after", "both", "sum"});
   common.order = read_choice<BranchOrder>(p, "branches", {"in_turn", "side_by_side", "shared_norm"});
-  if (common.order != BranchOrder::in_turn && common.place != NormPlace::before)
-    p.fail("norms", "before, where branches are not in_turn");
   std::vector<DecoderLayer> out = read_layers(p, common);
   const MixerChoice mixers = read_mixers(p);
   const DenseForm dense = read_dense(p);
   const Mixture experts = read_experts(p);
   const auto mixer_words = read_words(p, "mixers", out.size()),
-             feed_words = read_words(p, "feed_forwards", out.size());
+             feed_words = read_words(p, "feed_forwards", out.size()),
+             place_words = read_words(p, "norms", out.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i].mixer = mixer_of(p, mixer_words[i], mixers);
     out[i].feed_forward = feed_forward_of(p, feed_words[i], dense, experts);
+    out[i].place = place_of(p, place_words[i]);
+    check_order(p, out[i]);
   }
   return out;
 }
@@ -195,7 +219,8 @@ std::vector<ParameterInfo> mixer_parameters() {
   return {
       {"mixers", "(window(4096)+full)*13",
        "attention of each layer: full; nope, without rotary positions; window(TOKENS); blocks(TOKENS); "
-       "top_k(TOKENS); latent. One word for all, or a list such as window(512)*5+full"},
+       "top_k(TOKENS); latent. Or a scan: state_space (Mamba-2), selective (Mamba), delta (gated delta net); "
+       "convolution (LFM2); none. One word for all, or a list such as window(512)*5+full"},
       {"heads", "8", "attention heads"},
       {"kv_heads", "4", "heads of keys and values, shared by groups of heads; divides heads"},
       {"head_width", "256", "width of a head; of latent attention without the part that all heads share"},
@@ -218,24 +243,25 @@ std::vector<ParameterInfo> mixer_parameters() {
 }
 
 std::vector<ParameterInfo> feed_forward_parameters() {
-  return {{"feed_forwards", "dense",
-           "feed-forward of each layer: dense, dense(WIDTH) or experts. One word for all, or a list such as "
-           "dense*3+experts*58"},
-          {"feed_forward", "9216", "width of a dense feed-forward; of gate and up projection, each"},
-          {"activation", "gelu",
-           "silu, gelu, relu, relu2 (its square) or xielu (two weights); the last two at GELU's cost"},
-          {"gated", "yes", "yes: a gate and an up projection; no: one matrix before the activation"},
-          {"feed_forward_bias", "no", "yes: dense and shared feed-forwards have biases"},
-          {"experts", "0", "experts of a layer with experts"},
-          {"chosen", "0", "experts that a token takes"},
-          {"expert_width", "0", "width of an expert, as of feed_forward"},
-          {"shared_width", "0", "width of the feed-forward beside experts that every token takes; 0: none"},
-          {"shared_gate", "no", "yes: a sigmoid of the token weighs that feed-forward (Qwen2)"},
-          {"expert_bias", "no", "yes: experts have biases (GPT-OSS)"},
-          {"expert_clamp", "no", "yes: what goes into their activation is clamped (GPT-OSS)"},
-          {"router_offset", "no",
-           "yes: the router adds a number of each expert to its score (GPT-OSS, ERNIE 4.5)"},
-          {"scores", "softmax", "of the router: softmax or sigmoid"}};
+  return {
+      {"feed_forwards", "dense",
+       "feed-forward of each layer: dense, dense(WIDTH), experts or none. One word for all, or a list such as "
+       "dense*3+experts*58"},
+      {"feed_forward", "9216", "width of a dense feed-forward; of gate and up projection, each"},
+      {"activation", "gelu",
+       "silu, gelu, relu, relu2 (its square) or xielu (two weights); the last two at GELU's cost"},
+      {"gated", "yes", "yes: a gate and an up projection; no: one matrix before the activation"},
+      {"feed_forward_bias", "no", "yes: dense and shared feed-forwards have biases"},
+      {"experts", "0", "experts of a layer with experts"},
+      {"chosen", "0", "experts that a token takes"},
+      {"expert_width", "0", "width of an expert, as of feed_forward"},
+      {"shared_width", "0", "width of the feed-forward beside experts that every token takes; 0: none"},
+      {"shared_gate", "no", "yes: a sigmoid of the token weighs that feed-forward (Qwen2)"},
+      {"expert_bias", "no", "yes: experts have biases (GPT-OSS)"},
+      {"expert_clamp", "no", "yes: what goes into their activation is clamped (GPT-OSS)"},
+      {"router_offset", "no",
+       "yes: the router adds a number of each expert to its score (GPT-OSS, ERNIE 4.5)"},
+      {"scores", "softmax", "of the router: softmax or sigmoid"}};
 }
 
 std::vector<ParameterInfo> described_parameters() {
@@ -248,11 +274,13 @@ std::vector<ParameterInfo> described_parameters() {
       {"norm", "rms",
        "every norm of a token: rms, rms_plain (without weights), layer, layer_unbiased, layer_plain"},
       {"norms", "both",
-       "before: of a branch's input; after: of its output; both; sum: after it is added (GPT-1)"},
+       "before: of a branch's input; after: of its output; both; sum: after it is added (GPT-1). One word for "
+       "all layers, or a list"},
       {"branches", "in_turn", "attention and feed-forward: in_turn, side_by_side, shared_norm (one norm)"},
       {"embedding_norm", "no", "yes: embeddings are normalised (BLOOM)"},
       {"final_norm", "yes", "yes: a norm before the head"}};
   for (ParameterInfo& one : mixer_parameters()) all.push_back(std::move(one));
+  for (ParameterInfo& one : scan_parameters()) all.push_back(std::move(one));
   for (ParameterInfo& one : feed_forward_parameters()) all.push_back(std::move(one));
   all.push_back({"tied_head", "yes", "yes: the head uses the token embedding's weights; no: it has its own"});
   all.push_back({"head_bias", "no", "yes: the head has a bias"});

@@ -41,7 +41,8 @@ std::vector<Tensor> mixture(Layers& net, const std::string& name, const Tensor& 
       name + ".experts", x, scores,
       {.chosen = m.chosen, .inner = m.width, .gated = m.gated, .bias = m.bias, .clamped = m.clamped})};
   if (m.shared == 0) return terms;
-  const Tensor shared = gated_feed_forward(net, name + ".shared", x, m.shared, m.shared_bias);
+  const Tensor shared = dense_forward(
+      net, name + ".shared", x, {m.shared, m.gated ? Activation::swiglu : Activation::gelu, m.shared_bias});
   terms.push_back(m.shared_gate ? gated_by_token(net, name + ".shared.gate", x, shared) : shared);
   return terms;
 }

@@ -13,10 +13,10 @@ struct Mixture {
   std::int64_t shared = 0;              ///< width of the feed-forward that every token takes; 0: none
   bool shared_gate = false;             ///< a sigmoid of the token multiplies the shared output (Qwen2)
   bool bias = false, clamped = false;   ///< of experts (GPT-OSS): graph::Experts
-  bool gated = true;                    ///< experts with gate and up projection; else one matrix and GELU
-  bool router_bias = false;             ///< a bias of the router's matrix (GPT-OSS)
-  bool shared_bias = false;             ///< biases of the feed-forward that every token takes
-  bool sigmoid = false;                 ///< scores of the router by sigmoid (DeepSeek-V3), not by softmax
+  bool gated = true;         ///< experts, and the shared one, with gate and up projection; else GELU
+  bool router_bias = false;  ///< a bias of the router's matrix (GPT-OSS)
+  bool shared_bias = false;  ///< biases of the feed-forward that every token takes
+  bool sigmoid = false;      ///< scores of the router by sigmoid (DeepSeek-V3), not by softmax
 };
 
 /// Reads parameters experts, chosen, expert_width and shared_width.

@@ -33,8 +33,9 @@ void read_activation(DecoderKeys& keys) {
   }
 }
 
-/// Key and value heads, and the width of a head.
+/// Key and value heads, and the width of a head; nothing of a model without attention.
 void read_decoder_heads(DecoderKeys& keys) {
+  if (!keys.knows("num_attention_heads")) return;
   const std::int64_t hidden = keys.needed("hidden_size"), heads = keys.needed("num_attention_heads"),
                      groups = keys.count("num_key_value_heads").value_or(heads);
   if (groups < 1 || heads % groups != 0)
@@ -48,7 +49,7 @@ void read_decoder_heads(DecoderKeys& keys) {
 void read_decoder_sizes(DecoderKeys& keys) {
   keys.set("vocabulary", keys.needed("vocab_size"));
   keys.set("hidden", keys.needed("hidden_size"));
-  keys.set("layers", keys.layers());
+  if (keys.knows("num_hidden_layers")) keys.set("layers", keys.layers());
   keys.set("mixers", "full");
   const std::int64_t positions = keys.count("max_position_embeddings").value_or(4096);
   keys.set("sequence", keys.tokens().value_or(positions));

@@ -31,5 +31,7 @@ struct DecoderRow {
 };
 
 const std::vector<DecoderRow>& decoder_rows();
+/// Rows of layers with scans or short convolutions. decoder_rows() has them, too.
+std::vector<DecoderRow> hybrid_rows();
 
 }  // namespace penstock::frameworks

@@ -814,7 +814,8 @@ std::vector<DecoderRow> latent_rows() {
 const std::vector<DecoderRow>& decoder_rows() {
   static const std::vector<DecoderRow> all = [] {
     std::vector<DecoderRow> out;
-    for (const auto& rows : {llama_rows(), norm_rows(), older_rows(), expert_rows(), latent_rows()})
+    for (const auto& rows :
+         {llama_rows(), norm_rows(), older_rows(), expert_rows(), latent_rows(), hybrid_rows()})
       out.insert(out.end(), rows.begin(), rows.end());
     return out;
   }();

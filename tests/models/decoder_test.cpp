@@ -216,6 +216,91 @@ TEST_CASE("each word of a description adds the weights of its formula") {
   CHECK(more({{"value_width", "4"}}) == layers * (4 * 4 - inner + 2 * 4 - shared) * hidden);
 }
 
+TEST_CASE("scans and convolutions mix tokens with the weights of their formulas") {
+  const std::int64_t hidden = 32, layers = 2, attention = 2 * hidden * 32 + 2 * hidden * 16;
+  const auto mixer = [&](const Given& given) {
+    return (parameters(given) - parameters({})) / layers + attention;
+  };
+  // 4 heads of 8 values; 2 groups of keys and queries of width 6; A, D and the steps' bias of each head.
+  const Given space = {{"mixers", "state_space"},
+                       {"state_heads", "4"},
+                       {"state_head_width", "8"},
+                       {"state_groups", "2"},
+                       {"state_width", "6"}};
+  const std::int64_t keyed = 32 + 2 * 2 * 6,
+                     mamba2 = hidden * (32 + keyed + 4) + 5 * keyed + 3 * 4 + 32 + 32 * hidden;
+  CHECK(mixer(space) == mamba2);
+  CHECK(mixer(merged(space, {{"convolution_bias", "no"}})) == mamba2 - keyed);
+  CHECK(mixer(merged(space, {{"convolution_tokens", "2"}})) == mamba2 - 2 * keyed);
+  CHECK(mixer(merged(space, {{"mixer_bias", "yes"}})) == mamba2 + 32 + keyed + 4 + hidden);
+  CHECK(mixer(merged(space, {{"state_norm", "no"}})) == mamba2 - 32);
+  // 64 channels with a state of 6 each; A of each state and D of each channel.
+  const Given selective = {
+      {"mixers", "selective"}, {"state_channels", "64"}, {"state_width", "6"}, {"step_rank", "2"}};
+  const std::int64_t mamba =
+      hidden * 2 * 64 + 5 * 64 + 64 * (2 + 2 * 6) + (2 + 1) * 64 + 64 * (6 + 1) + 64 * hidden;
+  CHECK(mixer(selective) == mamba);
+  CHECK(mixer(merged(selective, {{"step_norms", "yes"}})) == mamba + 2 + 2 * 6);
+  CHECK(mixer(merged(selective, {{"mixer_bias", "yes"}})) == mamba + 2 * 64 + hidden);
+  // 4 heads of 6 values, 2 of keys of width 8; a gate as wide as the values; decay and step of each head.
+  const Given delta = merged(space, {{"mixers", "delta"}, {"state_head_width", "6"}, {"state_width", "8"}});
+  CHECK(mixer(delta) ==
+        hidden * (2 * 16 + 24 + 24) + hidden * 2 * 4 + 4 * (2 * 16 + 24) + 2 * 4 + 6 + 24 * hidden);
+  // Through a width of 3, to a decay of each of 4 x 8 numbers and a gate of 24.
+  CHECK(mixer(merged(delta, {{"decay_rank", "3"}})) == hidden * (2 * 16 + 24) + hidden * 4 + 2 * hidden * 3 +
+                                                           3 * (4 * 8 + 24) + 4 * (2 * 16 + 24) + 4 + 4 * 8 +
+                                                           6 + 24 * hidden);
+  const Given convolution = {{"mixers", "convolution"}, {"convolution_tokens", "3"}};
+  CHECK(mixer(convolution) == hidden * 3 * hidden + 3 * hidden + hidden * hidden);
+  CHECK(mixer(merged(convolution, {{"mixer_bias", "yes"}})) ==
+        hidden * 3 * hidden + 3 * hidden + hidden * hidden + (3 + 1 + 1) * hidden);
+}
+
+TEST_CASE("a scan's chunk is the usual one of its kernel, or as stated") {
+  const auto chunk = [](const Given& more) {
+    const auto graph = build("decoder", small(merged(
+                                            {
+                                                {"sequence", "4096"},
+                                                {"state_heads", "4"},
+                                                {"state_groups", "4"},
+                                                {"state_head_width", "8"},
+                                                {"state_width", "8"},
+                                                {"state_channels", "64"},
+                                                {"step_rank", "2"},
+                                            },
+                                            more)));
+    for (const auto& op : graph.operators())
+      if (op.kind == graph::OpKind::scan) return graph::as<graph::LinearScan>(op).chunk;
+    return std::int64_t{0};
+  };
+  CHECK(chunk({{"mixers", "state_space"}}) == 256);
+  CHECK(chunk({{"mixers", "selective"}}) == 2048);
+  CHECK(chunk({{"mixers", "delta"}}) == 64);
+  CHECK(chunk({{"mixers", "delta"}, {"scan_chunk", "128"}}) == 128);
+}
+
+TEST_CASE("a layer may have one branch, and a place of norms of its own") {
+  const std::int64_t plain = parameters({}), feed = 3 * 32 * 48 + 32, mix = 2 * 32 * 32 + 2 * 32 * 16 + 32;
+  CHECK(parameters({{"feed_forwards", "none"}}) == plain - 2 * feed);
+  CHECK(parameters({{"mixers", "none+full"}, {"feed_forwards", "dense+none"}}) == plain - mix - feed);
+  CHECK(parameters({{"norms", "before+both"}}) == plain + 2 * 32);
+  const auto graph = build(
+      "decoder",
+      small({{"mixers", "none+convolution"}, {"feed_forwards", "dense+none"}, {"norms", "before+after"}}));
+  std::vector<std::string> first, second;
+  for (const auto& op : graph.operators()) {
+    if (op.name.starts_with("layer0.")) first.push_back(op.name.substr(7));
+    if (op.name.starts_with("layer1.")) second.push_back(op.name.substr(7));
+  }
+  CHECK(first.front() == "norm2");
+  CHECK(first.back() == "add2");
+  CHECK(second.front() == "mixer.in_proj");
+  REQUIRE(second.size() > 2);
+  CHECK(second[second.size() - 3] == "mixer.out_proj");
+  CHECK(second[second.size() - 2] == "norm1");
+  CHECK(second.back() == "add1");
+}
+
 TEST_CASE("windows and chunks are masks of their layers, and only of these") {
   const auto g = build("decoder", small({{"layers", "4"}, {"mixers", "window(4)+blocks(2)+top_k(3)+nope"}}));
   std::vector<graph::Attention> found;
@@ -249,7 +334,8 @@ TEST_CASE("a description that does not fit is refused with what is expected") {
   CHECK(complaint({{"mixers", "window(4)"}, {"mask", "none"}}).find("mask: expected causal") !=
         std::string::npos);
   CHECK(complaint({{"feed_forwards", "experts"}}).find("experts: expected at least 1") != std::string::npos);
-  CHECK(complaint({{"feed_forwards", "wide"}}).find("dense, dense(WIDTH) or experts") != std::string::npos);
+  CHECK(complaint({{"feed_forwards", "wide"}}).find("dense, dense(WIDTH), experts or none") !=
+        std::string::npos);
   CHECK(complaint({{"kv_heads", "3"}}).find("kv_heads: expected a divisor") != std::string::npos);
   CHECK(complaint({{"window_kv_heads", "3"}}).find("window_kv_heads: expected a divisor") !=
         std::string::npos);
@@ -257,5 +343,20 @@ TEST_CASE("a description that does not fit is refused with what is expected") {
         std::string::npos);
   CHECK(complaint({{"tied_head", "yes"}, {"head_bias", "yes"}}).find("head_bias: expected no") !=
         std::string::npos);
+  CHECK(complaint({{"branches", "shared_norm"}, {"feed_forwards", "none"}})
+            .find("branches: expected in_turn") != std::string::npos);
+  CHECK(complaint({{"norms", "before+inside"}}).find("norms: expected before, after, both or sum") !=
+        std::string::npos);
+  CHECK(complaint({{"mixers", "delta(3)"}}).find("mixers: expected full, nope") != std::string::npos);
+  CHECK(complaint({{"mixers", "state_space"}}).find("state_heads: expected at least 1, where mixers has") !=
+        std::string::npos);
+  CHECK(complaint({{"mixers", "selective"}}).find("state_channels: expected at least 1") !=
+        std::string::npos);
+  CHECK(complaint({{"mixers", "delta"},
+                   {"state_heads", "4"},
+                   {"state_groups", "3"},
+                   {"state_head_width", "8"},
+                   {"state_width", "8"}})
+            .find("state_groups: expected a divisor") != std::string::npos);
   CHECK(complaint({{"learned_positions", "4"}}).find("at least the sequence") != std::string::npos);
 }
