@@ -165,6 +165,7 @@ TEST_CASE("a config of nothing but its type is transformers' default model") {
       {"sarvam_mla", 106'031'763'456},
       {"youtu", 1'961'560'064},
       {"mamba", 159'308'544},
+      {"falcon_mamba", 159'308'544},
       {"mamba2", 7'285'403'648},
       {"bamba", 9'992'765'440},
       {"granitemoehybrid", 38'601'064'448},
@@ -257,6 +258,7 @@ TEST_CASE("layers are read in the words of transformers 4 and 5") {
         "100");
   CHECK(parameter("olmo_hybrid", R"("num_hidden_layers": 4)", "norms") == "before*3+after");
   CHECK(parameter("olmo_hybrid", R"("linear_num_key_heads": 15)", "state_width") == "192");
+  CHECK(parameter("falcon_mamba", "", "step_norms") == "plain");
   CHECK(parameter("mamba", R"("hidden_size": 40, "expand": 3)", "state_channels") == "120");
   CHECK(parameter("mamba", R"("hidden_size": 40)", "step_rank") == "3");
   CHECK(parameter("mamba", R"("time_step_rank": 7)", "step_rank") == "7");
@@ -331,7 +333,7 @@ TEST_CASE("a key that makes another model than the zoo's decoder is refused by n
   names("nemotron_h", R"("moe_latent_size": 64)", "moe_latent_size: expected null");
   names("lfm2", R"("num_hidden_layers": 1, "layer_types": ["mamba"])", "'mamba': expected conv");
   names("olmo_hybrid", R"("linear_num_value_heads": 7)", "do not divide 7 heads of values");
-  names("falcon_mamba", R"("vocab_size": 8)", "norms without weights inside its scans");
+  names("falcon_h1", R"("vocab_size": 8)", "has attention beside state spaces in a layer");
   CHECK(with("olmo", R"("clip_qkv": null)") == "accepted");
   CHECK(with("gptj", R"("n_layer": 5, "num_hidden_layers": 5)") == "accepted");
 }
