@@ -53,6 +53,7 @@ StateSpace read_state_space(const Parameters& p, const ScanNumbers& n) {
 }
 
 SelectiveScan read_selective(const Parameters& p, const ScanNumbers& n) {
+  const std::string norms = p.word("step_norms", {"no", "yes", "plain"});
   return {.channels = p.integer("state_channels", 0, kMostChannels),
           .state = n.width,
           .step_rank = p.integer("step_rank", 0, kWidest),
@@ -60,7 +61,8 @@ SelectiveScan read_selective(const Parameters& p, const ScanNumbers& n) {
           .chunk = chunk_or(n.chunk, SelectiveScan{}.chunk),
           .bias = n.bias,
           .conv_bias = n.convolution_bias,
-          .norms = p.flag("step_norms")};
+          .norms = norms != "no",
+          .norm_weights = norms == "yes"};
 }
 
 DeltaNet read_delta(const Parameters& p, const ScanNumbers& n) {
@@ -101,7 +103,8 @@ std::vector<ParameterInfo> scan_parameters() {
       {"state_width", "0", "of them and of selective: width of keys and queries, which values are kept by"},
       {"state_channels", "0", "of selective: channels, each with a state"},
       {"step_rank", "0", "of selective: width that the steps are projected from"},
-      {"step_norms", "no", "of selective, yes: norms of steps, keys and queries (Jamba)"},
+      {"step_norms", "no",
+       "of selective, yes: norms of steps, keys and queries (Jamba); plain: without weights (Falcon Mamba)"},
       {"state_norm", "yes", "of state_space, yes: a norm with a gate behind the scan; no: the gate alone"},
       {"decay_rank", "0",
        "of delta: width between two projections to a decay of each number of a key, and to the gate (Kimi "

@@ -14,10 +14,11 @@ SelectedSteps selected(Layers& net, const std::string& name, const Tensor& u, co
   const Tensor all = net.linear(name + ".x_proj", u, m.step_rank + 2 * m.state),
                narrow = net.view(name + ".dt", all, {rows, m.step_rank});
   if (!m.norms) return {narrow, {net.view(name + ".bc", all, {rows, 2 * m.state})}};
+  const NormKind kind = m.norm_weights ? NormKind::rms : NormKind::rms_plain;
   const auto normed = [&](const std::string& part) {
-    return net.rms_norm(name + part + "_norm", net.view(name + part, all, {rows, m.state}));
+    return net.normalised(name + part + "_norm", net.view(name + part, all, {rows, m.state}), kind);
   };
-  return {net.rms_norm(name + ".dt_norm", narrow), {normed(".b"), normed(".c")}};
+  return {net.normalised(name + ".dt_norm", narrow, kind), {normed(".b"), normed(".c")}};
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ struct SelectiveScan {
   std::int64_t chunk = 2048;  ///< tokens between two kept states (mamba_ssm's selective_scan)
   bool bias = false;          ///< of the first and the last projection
   bool conv_bias = true;
-  bool norms = false;  ///< of steps, keys and queries (Jamba)
+  bool norms = false;        ///< of steps, keys and queries (Jamba)
+  bool norm_weights = true;  ///< of these norms; Falcon Mamba's have none
 };
 
 /// Returns as many numbers per token as `x` has. Operators are <name>.in_proj, .u and .z (views), .conv, .x_proj,

@@ -178,8 +178,7 @@ void read_lfm2_layers(DecoderKeys& keys) {
 
 /// Two thirds of the stated width, times a factor, up to a multiple.
 void read_lfm2_width(DecoderKeys& keys) {
-  const std::int64_t stated = keys.needed("intermediate_size"),
-                     multiple = keys.needed("block_multiple_of");
+  const std::int64_t stated = keys.needed("intermediate_size"), multiple = keys.needed("block_multiple_of");
   const auto given = keys.given("block_ffn_dim_multiplier");
   const auto factor = keys.value("block_ffn_dim_multiplier");
   if (!keys.flag("block_auto_adjust_ff_dim")) return;
@@ -228,6 +227,10 @@ constexpr std::string_view kMambaPassed =
     "time_step_floor rescale_prenorm_residual use_mambapy use_associative_scan d_inner d_model n_layer "
     "fused_add_norm pad_vocab_size_multiple rms_norm ssm_cfg";
 
+constexpr std::string_view kFalconMambaPassed =
+    "intermediate_size residual_in_fp32 time_step_scale time_step_min time_step_max time_step_init_scheme "
+    "time_step_floor rescale_prenorm_residual use_falcon_mambapy use_mambapy use_associative_scan mixer_rms_eps";
+
 /// Layers of nothing but a scan.
 std::vector<DecoderRow> scan_rows() {
   return {
@@ -241,6 +244,18 @@ std::vector<DecoderRow> scan_rows() {
        "use_conv_bias?convolution_bias=yes",
        "hidden_act=silu",
        kMambaPassed,
+       "",
+       {read_mamba}},
+      {"falcon_mamba",
+       "FalconMambaForCausalLM",
+       "vocab_size=50280 hidden_size=768 state_size=16 num_hidden_layers=32 layer_norm_epsilon=1e-05 "
+       "expand=2 conv_kernel=4 use_bias=false use_conv_bias=true hidden_act=silu time_step_rank=auto "
+       "initializer_range=0.1 tie_word_embeddings=true",
+       "mixers=selective feed_forwards=none step_norms=plain convolution_bias=no",
+       "state_size>state_width conv_kernel>convolution_tokens use_bias?mixer_bias=yes "
+       "use_conv_bias?convolution_bias=yes",
+       "hidden_act=silu",
+       kFalconMambaPassed,
        "",
        {read_mamba}},
       {"mamba2",

@@ -165,6 +165,7 @@ TEST_CASE("a config of nothing but its type is transformers' default model") {
       {"sarvam_mla", 106'031'763'456},
       {"youtu", 1'961'560'064},
       {"mamba", 159'308'544},
+      {"falcon_mamba", 159'308'544},
       {"mamba2", 7'285'403'648},
       {"bamba", 9'992'765'440},
       {"granitemoehybrid", 38'601'064'448},
@@ -177,6 +178,42 @@ TEST_CASE("a config of nothing but its type is transformers' default model") {
     CAPTURE(type);
     CHECK(built(fmt::format("{{\"model_type\": \"{}\"}}", type)).parameters() == parameters);
   }
+}
+
+// Counted by transformers 5.24 on the meta device.
+TEST_CASE("small hybrid decoders have the parameters of transformers' classes") {
+  const std::string ends = R"("vocab_size": 100, "hidden_size": 64, "num_hidden_layers": 4)",
+                    both = ends + R"(, "num_attention_heads": 4, "num_key_value_heads": 2,
+                    "intermediate_size": 96)";
+  const auto count = [](const char* type, const std::string& common, const char* keys) {
+    return built(fmt::format("{{\"model_type\": \"{}\", {}, {}}}", type, common, keys)).parameters();
+  };
+  CHECK(count("bamba", both, R"("mamba_n_heads": 8, "mamba_n_groups": 2, "mamba_d_state": 6,
+              "attn_layer_indices": [1, 3], "mamba_proj_bias": true, "attention_bias": true,
+              "mlp_bias": true)") == 168'864);
+  CHECK(count("bamba", both, R"("mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_conv": 2,
+              "mamba_conv_bias": false, "mamba_d_state": 6)") == 192'256);
+  CHECK(count("granitemoehybrid", both, R"("mamba_n_heads": 8, "mamba_d_state": 6, "num_local_experts": 4,
+              "layer_types": ["mamba", "attention", "mamba", "mamba"], "shared_intermediate_size": 40,
+              "mamba_proj_bias": true)") == 433'464);
+  CHECK(count("granitemoehybrid", both, R"("mamba_n_heads": 8, "mamba_d_state": 6, "num_local_experts": 0,
+              "layers_block_type": ["mamba", "attention", "mamba", "mamba"],
+              "shared_intermediate_size": 40, "attention_bias": true)") == 136'700);
+  CHECK(count("jamba", both, R"("num_experts": 4, "attn_layer_period": 2, "attn_layer_offset": 1,
+              "mamba_proj_bias": true, "mamba_d_state": 5)") == 280'284);
+  CHECK(count("jamba", both, R"("num_experts": 1, "attn_layer_period": 3, "attn_layer_offset": 0,
+              "mamba_conv_bias": false, "mamba_dt_rank": 9)") == 179'346);
+  CHECK(count("nemotron_h", both, R"("head_dim": 8, "layers_block_type": ["mamba", "moe", "attention", "mlp"],
+              "mamba_num_heads": 8, "mamba_head_dim": 10, "n_groups": 2, "use_bias": true,
+              "use_conv_bias": false, "moe_intermediate_size": 24, "n_routed_experts": 6,
+              "moe_shared_expert_intermediate_size": 40)") == 107'344);
+  CHECK(count("lfm2", both, R"("layer_types": ["conv", "conv", "full_attention", "conv"],
+              "conv_bias": true)") == 266'592);
+  CHECK(count("lfm2", both, R"("full_attn_idxs": [1], "conv_L_cache": 5, "block_ffn_dim_multiplier": 1.3,
+              "block_multiple_of": 32, "tie_embedding": false)") == 149'536);
+  CHECK(count("olmo_hybrid", both, R"("linear_key_head_dim": 10, "linear_value_head_dim": 14,
+              "linear_conv_kernel_dim": 3, "layer_types": ["full_attention", "linear_attention",
+              "full_attention", "linear_attention"])") == 145'500);
 }
 
 TEST_CASE("every config of the reference data is counted exactly, or refused by name") {
@@ -257,6 +294,7 @@ TEST_CASE("layers are read in the words of transformers 4 and 5") {
         "100");
   CHECK(parameter("olmo_hybrid", R"("num_hidden_layers": 4)", "norms") == "before*3+after");
   CHECK(parameter("olmo_hybrid", R"("linear_num_key_heads": 15)", "state_width") == "192");
+  CHECK(parameter("falcon_mamba", "", "step_norms") == "plain");
   CHECK(parameter("mamba", R"("hidden_size": 40, "expand": 3)", "state_channels") == "120");
   CHECK(parameter("mamba", R"("hidden_size": 40)", "step_rank") == "3");
   CHECK(parameter("mamba", R"("time_step_rank": 7)", "step_rank") == "7");
@@ -331,7 +369,7 @@ TEST_CASE("a key that makes another model than the zoo's decoder is refused by n
   names("nemotron_h", R"("moe_latent_size": 64)", "moe_latent_size: expected null");
   names("lfm2", R"("num_hidden_layers": 1, "layer_types": ["mamba"])", "'mamba': expected conv");
   names("olmo_hybrid", R"("linear_num_value_heads": 7)", "do not divide 7 heads of values");
-  names("falcon_mamba", R"("vocab_size": 8)", "norms without weights inside its scans");
+  names("falcon_h1", R"("vocab_size": 8)", "has attention beside state spaces in a layer");
   CHECK(with("olmo", R"("clip_qkv": null)") == "accepted");
   CHECK(with("gptj", R"("n_layer": 5, "num_hidden_layers": 5)") == "accepted");
 }

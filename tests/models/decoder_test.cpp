@@ -241,6 +241,11 @@ TEST_CASE("scans and convolutions mix tokens with the weights of their formulas"
       hidden * 2 * 64 + 5 * 64 + 64 * (2 + 2 * 6) + (2 + 1) * 64 + 64 * (6 + 1) + 64 * hidden;
   CHECK(mixer(selective) == mamba);
   CHECK(mixer(merged(selective, {{"step_norms", "yes"}})) == mamba + 2 + 2 * 6);
+  CHECK(mixer(merged(selective, {{"step_norms", "plain"}})) == mamba);
+  CHECK(build("decoder", small(merged(selective, {{"step_norms", "plain"}}))).size() ==
+        build("decoder", small(merged(selective, {{"step_norms", "yes"}}))).size());
+  CHECK(build("decoder", small(merged(selective, {{"step_norms", "plain"}}))).size() >
+        build("decoder", small(selective)).size());
   CHECK(mixer(merged(selective, {{"mixer_bias", "yes"}})) == mamba + 2 * 64 + hidden);
   // 4 heads of 6 values, 2 of keys of width 8; a gate as wide as the values; decay and step of each head.
   const Given delta = merged(space, {{"mixers", "delta"}, {"state_head_width", "6"}, {"state_width", "8"}});
