@@ -116,7 +116,7 @@ void check_class(const HfArchitecture& architecture, const std::string& given, c
 std::string hub_name(const core::Yaml& root) {
   const auto given = root.find("_name_or_path");
   if (!given || !given->is_scalar()) return "";
-  const std::string name = given->text();
+  const std::string name = given->scalar();
   if (name.starts_with('/') || name.starts_with('.') || std::ranges::count(name, '/') > 1) return "";
   return name.substr(name.find('/') + 1);
 }

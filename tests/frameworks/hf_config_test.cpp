@@ -207,6 +207,12 @@ TEST_CASE("keys that transformers 5 adds change nothing") {
       refusal(
           "{\"model_type\": \"gpt_neox\", \"vocab_size\": 64, \"hidden_size\": 64, \"num_hidden_layers\": 1, "
           "\"num_attention_heads\": 8, \"is_decoder\": false}") == "taken");
+  for (const char* name : {"\"\"", "null"})  // a config that was made, not loaded
+    CHECK(
+        refusal(
+            "{\"model_type\": \"llama\", \"vocab_size\": 64, \"hidden_size\": 64, \"num_hidden_layers\": 1, "
+            "\"num_attention_heads\": 8, \"_name_or_path\": " +
+            std::string(name) + "}") == "taken");
   const std::string second =
       "{\"model_type\": \"deepseek_v2\", \"vocab_size\": 64, \"hidden_size\": 64, \"num_hidden_layers\": 1, "
       "\"num_attention_heads\": 8, \"num_experts_per_tok\": 2, \"mlp_bias\": ";
