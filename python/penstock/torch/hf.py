@@ -33,8 +33,11 @@ from .torch_import import model_of  # noqa: E402
 _USUAL_TOKENS = 4096
 _MOST_TOKENS = 1 << 20
 # Keys on how a program runs the model; they do not change its operators.
-_HOW = ("auto_map", "quantization_config", "attn_implementation", "_attn_implementation", "_attn_implementation_internal")
-_HOW += ("experts_implementation", "_experts_implementation", "_experts_implementation_internal", "dtype", "torch_dtype")
+_HOW = (
+    ("auto_map", "quantization_config", "dtype", "torch_dtype")
+    + ("attn_implementation", "_attn_implementation", "_attn_implementation_internal")
+    + ("experts_implementation", "_experts_implementation", "_experts_implementation_internal")
+)
 
 
 class Refused(ValueError):
