@@ -290,8 +290,7 @@ void PrecisionFlag::add(CLI::App& command) {
           "--precision", name,
           "fp32 or bf16: everything; mixed_bf16: bf16 weights, fp32 gradients and master weights; "
           "mixed_fp16: fp16 weights and gradients; deepspeed_bf16: mixed_bf16 with bf16 gradients within a "
-          "pass. Default: for language models the dtype of the config, or mixed_bf16 (mixed_fp16 or fp32 "
-          "if devices have no bf16 rate); for other models the model's own numbers")
+          "pass. Default: for language models mixed training in the dtype of the config (bfloat16: mixed_bf16), or mixed_bf16 (mixed_fp16 or fp32 if devices have no bf16 rate); for other models the model's own numbers")
       ->type_name("NAME")
       ->check([](const std::string& text) {
         return text.find("fp8") != text.npos || text.find("fp4") != text.npos

@@ -56,16 +56,16 @@ void FrameworkFlag::stay_with(const plan::Plan& plan, const cost::Problem& probl
   chosen_ = true;
 }
 
-bool FrameworkFlag::gives_up(const plan::ModelRef& model, const graph::OpGraph& graph) {
-  if (!chosen_) return false;
+std::optional<std::string> FrameworkFlag::gives_up(const plan::ModelRef& model, const graph::OpGraph& graph) {
+  if (!chosen_) return {};
   try {
     [[maybe_unused]] const frameworks::RunnablePlans possible(frameworks::framework_named(name_), graph,
                                                               experiment::resolved(model));
-    return false;
-  } catch (const core::BadInput&) {
+    return {};
+  } catch (const core::BadInput& fault) {
     name_.clear();
     chosen_ = false;
-    return true;
+    return fault.what();
   }
 }
 

@@ -19,8 +19,8 @@ class FrameworkFlag {
   void choose_for(const std::string& given, const plan::ModelRef& model);
   /// Without the flag, chooses the framework that runs the plan's cluster, if it can run the plan.
   void stay_with(const plan::Plan& plan, const cost::Problem& problem);
-  /// Takes back what choose_for() chose if that framework cannot train the model. Returns true if so.
-  bool gives_up(const plan::ModelRef& model, const graph::OpGraph& graph);
+  /// Takes back what choose_for() chose if that framework cannot train the model. Returns the reason if so.
+  std::optional<std::string> gives_up(const plan::ModelRef& model, const graph::OpGraph& graph);
 
   /// experiment::SearchSetting::runnable_by.
   std::string runnable_by() const;

@@ -53,7 +53,8 @@ core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   if (flags.planner == "joint")
     flags.framework.choose_for(flags.problem.model.name, flags.problem.model.ref());
   LoadedProblem loaded = flags.framework.load(flags.problem);
-  if (flags.framework.gives_up(loaded.cell.model, loaded.graph)) {
+  if (const auto reason = flags.framework.gives_up(loaded.cell.model, loaded.graph)) {
+    say(fmt::format("note: {}: the search is not limited to its plans\n", *reason));
     loaded = flags.framework.load(flags.problem);
     keep_layers_whole(planner, loaded);
   }

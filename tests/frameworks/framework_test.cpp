@@ -207,6 +207,17 @@ TEST_CASE("DeepSpeed gets the list of gradients that it keeps") {
   CHECK(says(text(), "\"bf16\": {\"enabled\": false},\n  \"fp16\": {\"enabled\": true}\n"));
 }
 
+TEST_CASE("Megatron-LM is given at least as many positions as a sample has tokens") {
+  FrameworkCase longer("llama", {{"layers", "8"},
+                                 {"hidden", "64"},
+                                 {"heads", "4"},
+                                 {"kv_heads", "2"},
+                                 {"sequence", "32"},
+                                 {"positions", "16"},
+                                 {"element_bytes", "2"}});
+  CHECK(says(to("megatron", longer, longer.plan({4, 9}, 2)), "--max-position-embeddings 32\n"));
+}
+
 TEST_CASE("a plan of even stages needs no layout") {
   auto plan = llama8().plan({2, 4, 6, 9}, 4, 2, 2);
   for (auto& stage : plan.stages) {
