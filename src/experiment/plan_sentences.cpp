@@ -46,6 +46,15 @@ std::string devices_of(const PlanInput& input) {
   return fmt::format("{} {} devices", input.cluster.size(), listed(types));
 }
 
+/// Stages of a device, if it has several.
+std::string held_by_each(const plan::Strategy& strategy) {
+  const auto ranks = strategy.pipeline_parallel;
+  if (ranks == strategy.stages) return "";
+  if (ranks == 1) return "; each device holds all of them";
+  if (strategy.stages % ranks != 0) return "; devices hold several of them";
+  return fmt::format("; each device holds {} of them", strategy.stages / ranks);
+}
+
 std::string stages_sentence(const PlanInput& input, const report::CellResult& row,
                             const plan::Strategy& strategy) {
   if (strategy.stages == 1)
@@ -53,8 +62,8 @@ std::string stages_sentence(const PlanInput& input, const report::CellResult& ro
   const std::string depth = strategy.depth == strategy.stages
                                 ? "in a chain"
                                 : fmt::format("in a graph with {} on its longest path", strategy.depth);
-  return fmt::format("{} is cut into {} pipeline stages {}, on {}.", row.model, strategy.stages, depth,
-                     devices_of(input));
+  return fmt::format("{} is cut into {} pipeline stages {}, on {}{}.", row.model, strategy.stages, depth,
+                     devices_of(input), held_by_each(strategy));
 }
 
 /// How a replica's work is divided: "8 devices that split every operator", or nothing.

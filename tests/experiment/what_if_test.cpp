@@ -274,6 +274,22 @@ std::string about(const experiment::PlanSentences& explained, const std::string&
 
 }  // namespace
 
+TEST_CASE("a plan with several stages on a device says so") {
+  auto looped = input("summit", 4, 1, 8);
+  looped.plan.schedule = "interleaved_1f1b";
+  for (std::size_t s = 0; s < 4; ++s) {
+    looped.plan.stages[s].devices = {core::DeviceId(s % 2)};
+    looped.plan.stages[s].in_flight = 0;
+  }
+  looped.cluster = looped.cluster.first(2);
+  looped.plan.cluster.devices = 2;
+  experiment::complete(looped.problem(), looped.plan, "plan.yaml");
+  CHECK(
+      about(explained(looped), "stages") ==
+      "gpt hidden=768 layers=4 is cut into 4 pipeline stages in a chain, on 2 v100 devices; each device holds "
+      "2 of them.");
+}
+
 TEST_CASE("a plan is explained in ten sentences, whose numbers are those of the simulation") {
   const auto two = input("summit", 2, 2, 64);
   const auto explained_two = explained(two);
