@@ -274,7 +274,7 @@ std::string about(const experiment::PlanSentences& explained, const std::string&
 
 }  // namespace
 
-TEST_CASE("a plan with several stages on a device says so") {
+TEST_CASE("the sentence on stages states how many a device holds") {
   auto looped = input("summit", 4, 1, 8);
   looped.plan.schedule = "interleaved_1f1b";
   for (std::size_t s = 0; s < 4; ++s) {
