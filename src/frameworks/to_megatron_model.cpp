@@ -66,18 +66,18 @@ void add_scaling(MegatronLines& out, const models::RopeScaling& scaling) {
 }
 
 /// Megatron-LM refuses samples longer than its positions, also where these have no table.
-void add_most_positions(MegatronLines& out, Named& p) {
+void add_rotary_positions(MegatronLines& out, Named& p) {
   out.add("--max-position-embeddings {}", std::max(std::stoll(p["positions"]), std::stoll(p["sequence"])));
-}
-
-/// Norms, positions and feed-forwards of all decoders but GPT's.
-void add_rotary(MegatronLines& out, Named& p) {
-  add_most_positions(out, p);
   out.add("--position-embedding-type rope");
   if (const double base = std::stod(p["rope_base"]); is_whole(base))
     add_number(out, "--rotary-base", base);
   else
     out.leave_out("rope_base " + p["rope_base"]);
+}
+
+/// Norms, positions and feed-forwards of all decoders but GPT's.
+void add_rotary(MegatronLines& out, Named& p) {
+  add_rotary_positions(out, p);
   out.add("--normalization RMSNorm\n--swiglu\n--disable-bias-linear");
   add_norms_and_dropout(out, p);
 }
@@ -161,7 +161,7 @@ void add_learned_decoder(MegatronLines& out, Named& p) {
       p["feed_forward"] == "0";  // four times the width, which Megatron-LM takes without a gate
   if (!usual || p["activation"] == "swiglu")
     out.add("--ffn-hidden-size {}", usual ? std::to_string(4 * std::stoll(p["hidden"])) : p["feed_forward"]);
-  add_most_positions(out, p);
+  out.add("--max-position-embeddings {}", p["positions"] == "0" ? p["sequence"] : p["positions"]);
   out.add("--position-embedding-type learned_absolute");
   if (p["biases"] == "no") out.add("--disable-bias-linear");
   add_norms_and_dropout(out, p);
@@ -219,12 +219,7 @@ void add_described_positions(MegatronLines& out, Named& p) {
   if (p["learned_positions"] != "0")
     return out.add("--max-position-embeddings {}\n--position-embedding-type learned_absolute",
                    p["learned_positions"]);
-  add_most_positions(out, p);
-  out.add("--position-embedding-type rope");
-  if (const double base = std::stod(p["rope_base"]); is_whole(base))
-    add_number(out, "--rotary-base", base);
-  else
-    out.leave_out("rope_base " + p["rope_base"]);
+  add_rotary_positions(out, p);
   const models::RopeScaling scaling = models::parse_rope_scaling(p["rope_scaling"]);
   p["mixers"] == "latent" ? add_latent_scaling(out, scaling) : add_scaling(out, scaling);
 }
