@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 17> kKindNames = {
     "norm",    "activation", "elementwise", "pool",      "softmax",          "concat",
     "reshape", "profiled",   "experts",     "scan",      "short_convolution"};
 constexpr std::int64_t kMostParts = 4096;
+constexpr double kMostScanNumbers = 1e15;
 
 /// Names of the values of an enumeration above zero.
 constexpr std::array<std::string_view, 5> kFunctions = {"relu", "sigmoid", "tanh", "gelu", "swiglu"};
@@ -377,6 +378,11 @@ void check_scan(const Attributes& attributes) {
                       "state spaces, 2048 of `selective`");
   if (s->gated && (s->form == ScanForm::delta || s->form == ScanForm::channel_delta))
     throw ExtentFault("gated", "a delta rule has no gate of its own; a norm with the switch `gated` has one");
+  // Counts of its numbers are exact: no product of extents overflows.
+  const auto of_a_row =
+      static_cast<double>(s->heads + s->key_groups()) * static_cast<double>(s->key + s->value + s->chunk + 1);
+  if (of_a_row * static_cast<double>(std::max<std::int64_t>(s->rows, 1)) > kMostScanNumbers)
+    throw ExtentFault("rows", fmt::format("a scan has more than {:g} numbers", kMostScanNumbers));
 }
 
 }  // namespace

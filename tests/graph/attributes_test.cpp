@@ -96,7 +96,9 @@ TEST_CASE("a scan's extents fit each other") {
   for (const Shape& wrong :
        {Shape{{"heads", 4}, {"groups", 3}}, Shape{{"heads", 4}, {"value", 2}, {"selective", 1}},
         Shape{{"rows", 8}, {"heads", 4}}, Shape{{"delta", 1}, {"gated", 1}},
-        Shape{{"delta", 1}, {"selective", 1}}})
+        Shape{{"delta", 1}, {"selective", 1}},
+        Shape{{"heads", 1'000'000'000'000}, {"value", 1'000'000'000'000}},
+        Shape{{"rows", 1'000'000'000'000}, {"heads", 64}, {"value", 64}, {"chunk", 64}}})
     CHECK_THROWS_AS(read(wrong), graph::ExtentFault);
 }
 

@@ -64,8 +64,9 @@ inline graph::Shape random_shape(core::Random& random, graph::OpKind kind) {
   };
   if (const auto chosen = said("chosen"), most = said("experts"); chosen != out.end() && most != out.end())
     chosen->second = std::min(chosen->second, most->second);
-  // A scan has chunks; groups divide its heads, and a selective one's heads are channels.
+  // A scan has chunks and at most 1e15 numbers; groups divide its heads, and a selective one's heads are channels.
   if (kind == graph::OpKind::scan) {
+    for (auto& one : out) one.second = std::min<std::int64_t>(one.second, 99);
     std::erase_if(out, [](const auto& one) { return one.first == "chunk"; });
     out.emplace_back("chunk", random.between(1, 99));
     if (const auto groups = said("groups"), heads = said("heads"); groups != out.end() && groups->second > 0)
