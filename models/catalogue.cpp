@@ -91,7 +91,8 @@ graph::OpGraph build(std::string_view name, const std::map<std::string, std::str
       return graph::canonical(model.build(given));
     }
   }
-  throw core::BadInput(fmt::format("unknown model '{}'; {}", name, core::did_you_mean(name, known_names())));
+  throw core::BadInput(fmt::format("unknown model '{}'; {} (penstock models lists all)", name,
+                                   core::did_you_mean(name, known_names())));
 }
 
 }  // namespace penstock::models

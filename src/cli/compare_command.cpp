@@ -58,13 +58,14 @@ void check_output(const std::string& output, bool force) {
   check_replaceable(files, files.front(), "penstock compare", force);
 }
 
-core::ExitCode run(const CompareFlags& flags, const CommandContext& session) {
+core::ExitCode run(CompareFlags flags, const CommandContext& session) {
   if (!flags.output.empty()) check_output(flags.output, session.force);
   flags.page.check(session.force);
   const ThreadLimit limit(flags.threads);
-  const auto planners =
+  auto planners =
       from_command_line([&] { return experiment::planner_choices(flags.planners, "--planners"); });
   const LoadedProblem loaded = flags.framework.load(flags.problem);
+  for (planners::PlannerChoice& planner : planners) keep_layers_whole(loaded, planner);
   experiment::SearchSetting setting{
       {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
@@ -154,7 +155,7 @@ void add_compare(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("NAME")
       ->check(one_of({"simulation", "estimate"}));
-  flags->framework.add(*command, "any");
+  flags->framework.add(*command);
   flags->aim.add(*command);
   flags->problem.add_training(*command);
   flags->simulation.add(*command);

@@ -1,12 +1,15 @@
 #include "framework_flag.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <variant>
 
 #include "command.hpp"
-#include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/frameworks/framework.hpp"
+#include "penstock/plan/layer_row.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -40,12 +43,6 @@ void FrameworkFlag::add(CLI::App& command, const std::string& usual) {
       ->check(one_of(choices()));
 }
 
-void FrameworkFlag::choose_for(const std::string& given, const plan::ModelRef& model) {
-  if (!name_.empty() || given == model.name || !models::is_language_model(model.name)) return;
-  name_ = frameworks::catalogue().front().name;
-  chosen_ = true;
-}
-
 void FrameworkFlag::stay_with(const plan::Plan& plan, const cost::Problem& problem) {
   if (!name_.empty()) return;
   const std::string runs = framework_of(plan.cluster, problem.cluster);
@@ -56,6 +53,26 @@ void FrameworkFlag::stay_with(const plan::Plan& plan, const cost::Problem& probl
   chosen_ = true;
 }
 
+std::string FrameworkFlag::runnable_by() const {
+  return name_ == kAny ? "" : name_;
+}
+
+std::string FrameworkFlag::named(const planners::PlannerChoice& planner) const {
+  return written(planner) + (runnable_by().empty() ? "" : " for " + name_);
+}
+
+LoadedProblem FrameworkFlag::load_limited(ProblemFlags problem) const {
+  if (runnable_by().empty()) return problem.load(false);
+  const plan::ClusterRef ref = problem.cluster.ref();
+  if (!chosen_)
+    problem.cluster.runtime =
+        experiment::runtime_for(name_, ref, problem.costs.file, experiment::load_cluster({ref.name, 0}));
+  LoadedProblem out = problem.load(true);
+  out.assumptions.push_back(*assumption());
+  return out;
+}
+
+/// Takes back the chosen framework if it cannot train the model. Returns the reason if so.
 std::optional<std::string> FrameworkFlag::gives_up(const plan::ModelRef& model, const graph::OpGraph& graph) {
   if (!chosen_) return {};
   try {
@@ -69,23 +86,26 @@ std::optional<std::string> FrameworkFlag::gives_up(const plan::ModelRef& model, 
   }
 }
 
-std::string FrameworkFlag::runnable_by() const {
-  return name_ == kAny ? "" : name_;
-}
-
-std::string FrameworkFlag::named(const planners::PlannerChoice& planner) const {
-  return written(planner) + (runnable_by().empty() ? "" : " for " + name_);
-}
-
-LoadedProblem FrameworkFlag::load(ProblemFlags problem) const {
-  if (runnable_by().empty()) return problem.load();
-  const plan::ClusterRef ref = problem.cluster.ref();
-  if (!chosen_)
-    problem.cluster.runtime =
-        experiment::runtime_for(name_, ref, problem.costs.file, experiment::load_cluster({ref.name, 0}));
-  LoadedProblem out = problem.load("flash");
-  out.assumptions.push_back(*assumption());
+LoadedProblem FrameworkFlag::load(ProblemFlags problem) {
+  if (name_.empty() && problem.is_released()) {
+    name_ = frameworks::catalogue().front().name;
+    chosen_ = true;
+  }
+  LoadedProblem out = load_limited(problem);
+  const auto reason = gives_up(out.cell.model, out.graph);
+  if (!reason) return out;
+  say(fmt::format("note: {}: the search is not limited to its plans\n", *reason));
+  out = load_limited(std::move(problem));
+  out.whole_layers = std::holds_alternative<plan::LayerRow>(plan::layer_row(out.graph));
+  if (out.whole_layers)
+    out.assumptions.push_back({"for", "plans of whole layers", "--for any", "runnable_by=", true});
   return out;
+}
+
+void keep_layers_whole(const LoadedProblem& loaded, planners::PlannerChoice& planner) {
+  if (!loaded.whole_layers || planner.name != "joint") return;
+  planner.options.try_emplace("units", "layers");
+  planner.options.try_emplace("starts", "direct");
 }
 
 std::optional<experiment::ProblemAssumption> FrameworkFlag::assumption() const {

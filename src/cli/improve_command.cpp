@@ -76,7 +76,7 @@ core::ExitCode run(const ImproveFlags& flags, const CommandContext& session) {
   auto stated = experiment::stated_by_plan(plan.cluster, problem.cluster, flags.costs.file.has_value());
   stated.reserved = stated.reserved && !assumed;
   experiment::Assumptions assumptions = experiment::assumptions(problem, plan.model, stated);
-  if (const auto limit = framework.assumption()) assumptions.push_back(*limit);
+  if (const auto limited = framework.assumption()) assumptions.push_back(*limited);
   flags.search.leave(problem, found, assumptions, session);
   if (found.reached.aim == experiment::SearchAim::time) say(gained(before, found.outcome.summary->iteration));
   return flags.search.show(problem, found, assumptions);

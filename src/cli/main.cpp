@@ -36,15 +36,21 @@ std::string called_otherwise(const CLI::App& app, std::string_view given) {
   struct SameOption {
     std::string_view theirs, ours, option;
   };
-  constexpr SameOption kNames[] = {{"--sequence", "-p sequence=N", "--parameter"},
-                                   {"--seq-length", "-p sequence=N", "--parameter"},
-                                   {"--seq-len", "-p sequence=N", "--parameter"},
-                                   {"--vocab-size", "-p vocabulary=N", "--parameter"},
-                                   {"--num-layers", "-p layers=N", "--parameter"},
-                                   {"--global-batch-size", "--mini-batch", "--mini-batch"},
-                                   {"--batch-size", "--mini-batch", "--mini-batch"},
-                                   {"--micro-batch-size", "--micro-batch", "--micro-batch"},
-                                   {"--nodes", "--gpus 8xH100xNODES", "--gpus"}};
+  constexpr SameOption kNames[] = {
+      {"--sequence", "-p sequence=N", "--parameter"},
+      {"--seq-length", "-p sequence=N", "--parameter"},
+      {"--seq-len", "-p sequence=N", "--parameter"},
+      {"--vocab-size", "-p vocabulary=N", "--parameter"},
+      {"--num-layers", "-p layers=N", "--parameter"},
+      {"--global-batch-size", "--mini-batch", "--mini-batch"},
+      {"--batch-size", "--mini-batch", "--mini-batch"},
+      {"--micro-batch-size", "--micro-batch", "--micro-batch"},
+      {"--zero", "--option max_zero=N, a limit of joint", "--option"},
+      {"--zero-stage", "--option max_zero=N, a limit of joint", "--option"},
+      {"--tensor-model-parallel-size", "--option max_tensor_parallel=N", "--option"},
+      {"--context-parallel-size", "--option max_context_parallel=N", "--option"},
+      {"--expert-model-parallel-size", "--option max_expert_parallel=N", "--option"},
+      {"--nodes", "--gpus 8xH100xNODES", "--gpus"}};
   for (const SameOption& name : kNames)
     if (name.theirs == given && app.get_option_no_throw(std::string(name.option)))
       return std::string(name.ours);

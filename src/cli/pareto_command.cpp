@@ -71,12 +71,13 @@ void write(const std::string& path, const graph::OpGraph& graph, const experimen
   core::write_file(path + ".json", json);
 }
 
-core::ExitCode run(const ParetoFlags& flags, const CommandContext& session) {
+core::ExitCode run(ParetoFlags flags, const CommandContext& session) {
   const ThreadLimit limit(flags.threads);
   LoadedProblem loaded = flags.framework.load(flags.problem);
   if (!flags.output.empty())
     check_output(flags.output, experiment::most_pareto_plans(loaded.cluster.size()), session.force);
   loaded.cell.planner = {"joint", {{"evaluations", std::to_string(flags.evaluations)}}};
+  keep_layers_whole(loaded, loaded.cell.planner);
   experiment::SearchSetting setting{{}, flags.simulation.options(), flags.time_limit.value()};
   setting.keep_trace = false;
   setting.runnable_by = flags.framework.runnable_by();
@@ -129,7 +130,7 @@ void add_pareto(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30).description(""));
-  flags->framework.add(*command, "any");
+  flags->framework.add(*command);
   flags->problem.add_training(*command);
   flags->simulation.add(*command);
   flags->time_limit.add(*command);

@@ -1,10 +1,7 @@
 #include <fmt/format.h>
 
-#include <variant>
-
 #include "command.hpp"
 #include "framework_flag.hpp"
-#include "penstock/plan/layer_row.hpp"
 #include "plan_flags.hpp"
 #include "problem_flags.hpp"
 
@@ -38,26 +35,12 @@ void check_top(const PlanFlags& flags, const cluster::Cluster& cluster) {
     throw core::BadInput("--top ranks plans by time; it needs --aim time");
 }
 
-/// Without a framework to export to, the default search still keeps to plans that frameworks of that kind can run.
-void keep_layers_whole(planners::PlannerChoice& joint, LoadedProblem& loaded) {
-  if (!std::holds_alternative<plan::LayerRow>(plan::layer_row(loaded.graph))) return;
-  joint.options.try_emplace("units", "layers");
-  joint.options.try_emplace("starts", "direct");
-  loaded.assumptions.push_back({"for", "plans of whole layers", "--for any", "runnable_by=", true});
-}
-
 core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
   auto planner = from_command_line([&] { return chosen(flags); });
-  if (flags.planner == "joint")
-    flags.framework.choose_for(flags.problem.model.name, flags.problem.model.ref());
   LoadedProblem loaded = flags.framework.load(flags.problem);
-  if (const auto reason = flags.framework.gives_up(loaded.cell.model, loaded.graph)) {
-    say(fmt::format("note: {}: the search is not limited to its plans\n", *reason));
-    loaded = flags.framework.load(flags.problem);
-    keep_layers_whole(planner, loaded);
-  }
+  keep_layers_whole(loaded, planner);
   loaded.cell.planner = planner;
   const cost::Problem problem = loaded.problem();
   from_command_line([&] { check_top(flags, problem.cluster); });
@@ -149,9 +132,7 @@ void add_plan(CLI::App& app, Action& action) {
                    "option of this planner; can be repeated (penstock planners NAME lists them)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  flags->framework.add(
-      *command,
-      "megatron for language models by released name, config or plan file, with planner joint; else any");
+  flags->framework.add(*command);
   add_search(*command, *flags);
   flags->problem.add_training(*command);
   flags->search.add(*command);

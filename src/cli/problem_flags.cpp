@@ -82,8 +82,9 @@ void ProblemFlags::add_training(CLI::App& command) {
 
 namespace {
 
-/// A config's longest sample is a choice of its training, which more tokens go beyond.
-void warn_of_positions(const plan::ModelRef& model) {
+/// A config's longest sample is a choice of its training, which more tokens go beyond. `stated`: the user gave the
+/// tokens of a sample.
+void compare_with_positions(const plan::ModelRef& model, bool stated) {
   const auto number = [&](const char* key) {
     const auto at = model.parameters.find(key);
     return at == model.parameters.end() ? 0.0 : std::strtod(at->second.c_str(), nullptr);
@@ -92,6 +93,9 @@ void warn_of_positions(const plan::ModelRef& model) {
   if (positions > 0 && sequence > positions)
     warn(fmt::format("a sample has {:.0f} tokens, but the model's config has {:.0f} positions", sequence,
                      positions));
+  if (!stated && sequence < positions)
+    say(fmt::format("note: a sample has {:.0f} tokens; the model's config allows {:.0f} (-p sequence=N)\n",
+                    sequence, positions));
 }
 
 }  // namespace
@@ -111,15 +115,20 @@ std::int64_t ProblemFlags::samples_of(const graph::OpGraph& graph, bool language
   return samples_with(*parse_tokens(text), *tokens, devices);
 }
 
-LoadedProblem ProblemFlags::load(const std::string& attention) const {
+bool ProblemFlags::is_released() const {
+  const plan::ModelRef ref = model.ref();
+  return model.name != ref.name && models::is_language_model(ref.name);
+}
+
+LoadedProblem ProblemFlags::load(bool for_framework) const {
+  constexpr const char* kAttention = "flash";
   frameworks::NamedModel named = model.named();
-  // Frameworks have flash kernels; the zoo's other defaults are those of papers.
   const std::string usual = models::default_of(named.model.name, "attention");
-  const bool chosen_attention = !attention.empty() && !usual.empty() && usual != attention &&
+  const bool chosen_attention = (for_framework || is_released()) && !usual.empty() && usual != kAttention &&
                                 !named.model.parameters.contains("attention");
   if (chosen_attention) {
     named.model.label = experiment::model_name(named.model);
-    named.model.parameters["attention"] = attention;
+    named.model.parameters["attention"] = kAttention;
   }
   experiment::Cell cell{named.model, cluster.ref(), {}, {}, {}};
   const experiment::ChosenTraining chosen = experiment::choose_training(
@@ -130,7 +139,7 @@ LoadedProblem ProblemFlags::load(const std::string& attention) const {
   bucket.apply(cell.training);
   cell.model = experiment::in_numbers_of(cell.training, std::move(cell.model));
   if (chosen.reserved) cell.cluster.reserved = chosen.reserved;
-  warn_of_positions(cell.model);
+  compare_with_positions(cell.model, named.tokens_stated);
   // A zoo's model may be named by a file: then the file is at fault.
   const std::string file = cell.model.name == model.name ? "" : experiment::model_file_of(model.name);
   graph::OpGraph graph = core::naming(file, [&] { return experiment::load_model(cell.model); });

@@ -19,6 +19,7 @@ struct LoadedProblem {
   std::shared_ptr<const cost::CostModel> costs;
   experiment::Cell cell;  ///< all but the planner
   experiment::Assumptions assumptions{};
+  bool whole_layers = false;  ///< stages begin and end between layers, though no framework limits the search
 
   cost::Problem problem() const { return {graph, cluster, *costs, cell.training}; }
 };
@@ -36,9 +37,11 @@ struct ProblemFlags {
 
   void add_problem(CLI::App& command);   ///< model, cluster, mini-batch or its tokens, optimizer, costs
   void add_training(CLI::App& command);  ///< compression, precision, bucket
-  /// `attention`: of models that have a choice and do not state theirs; "": the model's default. Throws as its
-  /// parts.
-  LoadedProblem load(const std::string& attention = "") const;
+  /// True of a language model that comes from elsewhere: a released network, a Hugging Face config or a plan file.
+  bool is_released() const;
+  /// `for_framework`: a framework limits the search. Then, and of released models, attention is flash unless
+  /// stated: the zoo's other defaults are those of papers. Throws as its parts.
+  LoadedProblem load(bool for_framework) const;
 
  private:
   std::int64_t samples_of(const graph::OpGraph& graph, bool language, std::int64_t devices) const;

@@ -173,7 +173,8 @@ Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& mode
   if (!stated.attention)
     out.push_back({"attention", model.parameters.at("attention") + " attention", "-p attention=NAME",
                    "attention=", true});
-  out.push_back({"mini_batch", fmt::format("mini-batch {}", problem.training.mini_batch), "--mini-batch",
+  out.push_back({"mini_batch", fmt::format("mini-batch {}", problem.training.mini_batch),
+                 graph::tokens(problem.graph) ? "--mini-batch, --tokens-per-batch" : "--mini-batch",
                  "mini_batch=", !stated.mini_batch});
   const core::Bytes held = reserved(problem.cluster);
   out.push_back({"reserved", held.value() == 0 ? "nothing reserved" : core::show(held) + " reserved",
@@ -186,7 +187,7 @@ Assumptions assumptions(const cost::Problem& problem, const plan::ModelRef& mode
                         return cost::curves_for(type).has_value();
                       });
   const std::string source =
-      curves ? problem.costs.source() : cost::source_of(problem.costs, problem.cluster);
+      curves ? "built-in " + problem.costs.source() : cost::source_of(problem.costs, problem.cluster);
   out.push_back({"costs", source == "analytic" ? "analytic costs" : "costs: " + source, "--costs",
                  "costs=", !stated.costs});
   return out;

@@ -328,6 +328,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
       show(capacity_of_fullest(problem.cluster, *outcome.summary)) +
+          (reserved ? " that are not reserved" : "") +
           verdict_note(memory_verdict(problem.cluster, *outcome.summary)),
       in_lines(doubts(problem, outcome)), aim_line(beside.reached),
       order_line(row, beside.free_order) + costs_line(problem, outcome), perturbation,

@@ -142,10 +142,14 @@ std::string losses_sentence(const sim::Waterfall& waterfall) {
   return fmt::format("Device time is lost mostly to {}.", listed(words));
 }
 
-std::string path_sentence(const sim::TimeExplanation& explanation, core::Seconds iteration) {
+/// `stages`: of the plan. What one stage alone would save says nothing.
+std::string path_sentence(const sim::TimeExplanation& explanation, std::size_t stages,
+                          core::Seconds iteration) {
   if (explanation.shares.empty()) return "The critical path is empty.";
   const sim::ResourceShare& first = explanation.shares.front();
-  const bool helps = first.without && to_seconds(*first.without) < iteration;  // an order may get worse
+  const bool alone = stages == 1 && first.resource.kind == sim::LimitingResource::ResourceKind::stage;
+  const bool helps =
+      !alone && first.without && to_seconds(*first.without) < iteration;  // an order may get worse
   const std::string without = helps ? fmt::format("; if it took no time, the iteration would take {}",
                                                   show(to_seconds(*first.without)))
                                     : "";
@@ -256,17 +260,17 @@ PlanSentences plan_sentences(const PlanInput& input, const CellOutcome& outcome,
   const plan::Strategy strategy = plan::strategy(plan, static_cast<int>(row.depth.value_or(1)));
   PlanSentences out;
   out.changes = tried_changes(input, simulation);
-  out.sentences = {
-      {"stages", stages_sentence(input, row, strategy)},
-      {"replicas", replicas_sentence(strategy)},
-      {"batch", batch_sentence(plan, strategy)},
-      {"speed", speed_sentence(row)},
-      {"losses", losses_sentence(sim::waterfall(problem, scheduled, simulation))},
-      {"path", path_sentence(sim::explain(problem, scheduled, simulation, 1), outcome.summary->iteration)},
-      {"memory", memory_sentence(input, *outcome.summary)},
-      {"bound", bound_sentence(row, plan)},
-      {"changes", changes_sentence(out.changes)},
-      {"frameworks", frameworks_sentence(input)}};
+  out.sentences = {{"stages", stages_sentence(input, row, strategy)},
+                   {"replicas", replicas_sentence(strategy)},
+                   {"batch", batch_sentence(plan, strategy)},
+                   {"speed", speed_sentence(row)},
+                   {"losses", losses_sentence(sim::waterfall(problem, scheduled, simulation))},
+                   {"path", path_sentence(sim::explain(problem, scheduled, simulation, 1),
+                                          input.plan.stages.size(), outcome.summary->iteration)},
+                   {"memory", memory_sentence(input, *outcome.summary)},
+                   {"bound", bound_sentence(row, plan)},
+                   {"changes", changes_sentence(out.changes)},
+                   {"frameworks", frameworks_sentence(input)}};
   return out;
 }
 

@@ -62,7 +62,7 @@ expect 0 "samples/s" "$penstock" simulate cheap.yaml
 front=("$penstock" pareto "${problem[@]/summit/p3_16xlarge}" --evaluations 100)
 expect 0 "per million samples" "${front[@]}" -o front
 [[ -s front.txt && -s front.json && -s front-1.yaml ]] || fail "pareto wrote no files"
-expect 0 "costs: efficiency curves (--costs)" tail -n 1 front.txt
+expect 0 "costs: built-in efficiency curves (--costs)" tail -n 1 front.txt
 expect 0 '"assumptions": {' cat front.json
 expect 0 "</svg>" cat front.svg
 expect 0 "samples/s" "$penstock" simulate front-1.yaml

@@ -113,6 +113,14 @@ expect 0 "sgd, 64 tokens per sample" "${qwen[@]}" --optimizer sgd -p sequence=64
 expect 20 "" "${qwen[@]}" --reserved 79GiB
 expect 11 "90.0 GiB reserved of" "${qwen[@]}" --reserved 90GiB
 expect 10 "expected bytes such as 2.5GiB, 0, or a framework; did you mean 'megatron'?" "${qwen[@]}" --reserved megatrn
+# All searches of a released model state the same problem, and look among the plans of the same framework.
+same_problem="plans that Megatron-LM can run (--for any)"
+expect 0 "$same_problem" "$penstock" plan --model gpt3-6.7b --gpus 2xH100 --planner megatron
+expect 0 "$same_problem" "$penstock" compare --model gpt3-6.7b --gpus 2xH100 --planners megatron
+expect 0 "$same_problem" "$penstock" pareto --model gpt3-6.7b --gpus 2xH100 --evaluations 20
+for search in "plan --planner" "compare --planners"; do
+  expect 0 "flash attention (-p attention=NAME)" "$penstock" $search megatron --for any --model gpt3-6.7b --gpus 2xH100
+done
 expect 0 "Qwen3-32B, 64 devices of 8xH100x8" "$penstock" compare "${qwen[@]:2:6}" --planners megatron
 expect 0 "mixed_fp16: a device states no bf16 rate (--precision)" "$penstock" plan --model Qwen3-32B -p layers=2 --cluster p3_16xlarge --devices 8 \
   --mini-batch 8 --planner megatron
@@ -124,7 +132,7 @@ expect 0 "precision: mixed_bf16" "$penstock" import hf Qwen3-32B
 
 # Released networks by name: the zoo's family and size, with sequence, precision, optimizer and batch assumed.
 released=("$penstock" plan --gpus 8xH100x12 --planner megatron)
-expect 0 "assumed: mixed_bf16 (--precision), adam (--optimizer), 8192 tokens per sample (-p sequence=N), with the loss (-p loss=no), mini-batch 480 (--mini-batch), 2.50 GiB reserved" \
+expect 0 "assumed: mixed_bf16 (--precision), adam (--optimizer), 8192 tokens per sample (-p sequence=N), with the loss (-p loss=no), mini-batch 480 (--mini-batch, --tokens-per-batch), 2.50 GiB reserved" \
   "${released[@]}" --model llama3-70b -o released.yaml
 expect 0 "  name: llama
   label: llama3-70b" cat released.yaml
@@ -132,7 +140,7 @@ expect 0 "size: llama3-70b" cat released.yaml
 expect 0 "given: mixed_bf16, adam, 8192 tokens per sample, with the loss, mini-batch 480, 2.50 GiB reserved" "$penstock" simulate released.yaml
 # 2 M tokens are 256 samples; the nearest multiple of 96 devices is 288. 200,000 tokens are 24 samples, too few for one per device.
 expect 0 "given: mini-batch 288" "${released[@]}" --model llama3-70b --tokens-per-batch 2M
-expect 0 "8192 tokens per sample (-p sequence=N), with the loss (-p loss=no), 2.50 GiB reserved (--reserved), framework megatron (--framework), costs: efficiency curves (--costs); given: mini-batch 64" \
+expect 0 "8192 tokens per sample (-p sequence=N), with the loss (-p loss=no), 2.50 GiB reserved (--reserved), framework megatron (--framework), costs: built-in efficiency curves (--costs); given: mini-batch 64" \
   "${released[@]}" --model llama3-8b --devices 64 --tokens-per-batch 500000 --option max_context_parallel=2
 expect 0 "given: mini-batch 288" "${released[@]}" --model llama3-70b --tokens-per-batch 2048K
 expect 0 '"model": "llama3-70b layers=4"' "${released[@]}" --model llama3-70b -p layers=4 --json
@@ -258,6 +266,7 @@ expect 10 "alpa_inter" "${any[@]}" --planner alpa_intra
 
 # Names of training frameworks lead to our options; misspelt arguments of Megatron-LM are refused.
 expect 10 "'--global-batch-size' is not an option of penstock plan; here it is --mini-batch" "$penstock" plan --model gpt --gpus 8xH100 --global-batch-size 8
+expect 10 "here it is --option max_zero=N, a limit of joint" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --zero 1
 expect 10 "here it is -p sequence=N" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --seq-length 8
 expect 10 "training in 8 or 4 bits is not supported" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --precision fp8
 expect 10 "did you mean 'plan'?" "$penstock" plna --model gpt

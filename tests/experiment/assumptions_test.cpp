@@ -92,7 +92,7 @@ TEST_CASE("built-in costs are efficiency curves where a device has some, else it
     const auto cluster = cluster_named(name);
     return experiment::assumptions({graph, cluster, curves, {}}, {"transformer", {}}, {}).back().words;
   };
-  CHECK(costs("8xH100") == "costs: efficiency curves");
+  CHECK(costs("8xH100") == "costs: built-in efficiency curves");
   CHECK(costs("host").find("costs: data sheet of ") == 0);
 }
 

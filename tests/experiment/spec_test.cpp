@@ -213,7 +213,7 @@ TEST_CASE("a planner may occur several times with other options, and be a baseli
 
 TEST_CASE("bad experiment files are refused with line and key before anything runs") {
   CHECK(fault_of(text("  - {name: mmd, mini_batch: [64]}\n"))
-            .starts_with("e.yaml:3: models[0]: unknown model 'mmd'; did you mean 'mmt'?"));
+            .starts_with("e.yaml:3: models[0]: unknown model 'mmd'; did you mean 'mmt'? (penstock models"));
   CHECK(fault_of(text("  - {name: mmt, mini_batch: [0]}\n"))
             .starts_with("e.yaml:3: models[0].mini_batch[0]: expected a whole number"));
   CHECK(fault_of(text("  - {name: mmt}\n")) ==

@@ -70,7 +70,7 @@ TEST_CASE("every declared parameter is read") {
 }
 
 TEST_CASE("an error is named, with the expected values") {
-  CHECK(message("mtm", {}) == "unknown model 'mtm'; did you mean 'mmt'?");
+  CHECK(message("mtm", {}) == "unknown model 'mtm'; did you mean 'mmt'? (penstock models lists all)");
   CHECK(message("mmt", {{"layer", "8"}}) == "model mmt: unknown parameter 'layer'; did you mean 'layers'?");
   CHECK(message("mmt", {{"layers", "8x"}}) ==
         "model mmt: parameter layers: expected an integer from 1 to 1000, not '8x'");
@@ -100,7 +100,8 @@ TEST_CASE("released networks are sizes of one family each, with names of their o
     CHECK_MESSAGE(models::released_model(name) != nullptr, name);
   CHECK(models::released_model("base") == nullptr);
   CHECK(models::released_model("llama") == nullptr);
-  CHECK(message("llama3-70", {}) == "unknown model 'llama3-70'; did you mean 'llama3-70b'?");
+  CHECK(message("llama3-70", {}) ==
+        "unknown model 'llama3-70'; did you mean 'llama3-70b'? (penstock models lists all)");
 }
 
 TEST_CASE("graphs of the same parameters are equal") {
