@@ -142,7 +142,7 @@ std::string losses_sentence(const sim::Waterfall& waterfall) {
   return fmt::format("Device time is lost mostly to {}.", listed(words));
 }
 
-/// `stages`: of the plan. What one stage alone would save says nothing.
+/// `stages`: of the plan; if there is one, its saving has no meaning.
 std::string path_sentence(const sim::TimeExplanation& explanation, std::size_t stages,
                           core::Seconds iteration) {
   if (explanation.shares.empty()) return "The critical path is empty.";
