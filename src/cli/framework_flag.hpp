@@ -39,8 +39,7 @@ class FrameworkFlag {
   bool chosen_ = false;
 };
 
-/// Without a framework to export to, `joint` still keeps to plans that frameworks of that kind can run, if the
-/// problem asks for it.
+/// Without a framework to export to, `joint` still keeps to plans of whole layers, if `loaded` says so.
 void keep_layers_whole(const LoadedProblem& loaded, planners::PlannerChoice& planner);
 
 }  // namespace penstock::cli
