@@ -39,7 +39,7 @@ class FrameworkFlag {
   bool chosen_ = false;
 };
 
-/// Without a framework to export to, `joint` still keeps to plans of whole layers, if `loaded` says so.
+/// Without a framework to export to, `joint` still keeps to plans of whole layers, with LoadedProblem::whole_layers.
 void keep_layers_whole(const LoadedProblem& loaded, planners::PlannerChoice& planner);
 
 }  // namespace penstock::cli
