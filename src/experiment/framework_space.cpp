@@ -58,7 +58,7 @@ bool FrameworkSpace::enter(const cost::Problem& problem, plan::Plan& plan) const
   const auto near = runnable_(plan, nullptr);
   if (!near)
     throw core::Infeasible(fmt::format(
-        "no plan near it is known that {} can run; planner joint searches among those that it can run",
+        "no plan near it is known that {} can run; planner joint searches among those that it can run, --for any among all plans",
         title));
   plan::Plan entered = *near;
   std::tie(entered.model, entered.cluster) = std::tie(plan.model, plan.cluster);

@@ -67,7 +67,7 @@ expect 11 "unknown parameter 'layer'" "$penstock" model reference.yaml -p layer=
 [[ -e none.yaml ]] && fail "a refused config left a file"
 cp "$configs/llama3_70b.json" config.json
 from_config=("$penstock" plan --model config.json -p sequence=8192 --precision mixed_bf16 --optimizer adam --gpus 8xH100x12
-  --mini-batch 128 --planner megatron -o big.yaml)
+  --mini-batch 128 --planner megatron --for any -o big.yaml)
 expect 0 "PP6 x DP4 x TP4+SP, 1F1B, mb 1, ZeRO 1: 9.2 samples/s" "${from_config[@]}"  # as docs/examples.md shows it
 expect 0 "Et*13|t*14|(t*13|)*2,t*14|t*13L" "$penstock" export big.yaml --to megatron --nearest run.yaml
 expect 21 "Megatron-LM cannot cut inside layer 13: layer13.norm1 is in stage 0, layer13.add1 in stage 1" \
@@ -140,10 +140,10 @@ expect 0 "size: llama3-70b" cat released.yaml
 expect 0 "given: mixed_bf16, adam, 8192 tokens per sample, with the loss, mini-batch 480, 2.50 GiB reserved" "$penstock" simulate released.yaml
 # 2 M tokens are 256 samples; the nearest multiple of 96 devices is 288. 200,000 tokens are 24 samples, too few for one per device.
 expect 0 "given: mini-batch 288" "${released[@]}" --model llama3-70b --tokens-per-batch 2M
-expect 0 "8192 tokens per sample (-p sequence=N), with the loss (-p loss=no), 2.50 GiB reserved (--reserved), framework megatron (--framework), costs: built-in efficiency curves (--costs); given: mini-batch 64" \
+expect 0 "8192 tokens per sample (-p sequence=N), with the loss (-p loss=no), 2.50 GiB reserved (--reserved), framework megatron (--framework), costs: built-in efficiency curves (--costs), plans that Megatron-LM can run (--for any); given: mini-batch 64" \
   "${released[@]}" --model llama3-8b --devices 64 --tokens-per-batch 500000 --option max_context_parallel=2
 expect 0 "given: mini-batch 288" "${released[@]}" --model llama3-70b --tokens-per-batch 2048K
-expect 0 '"model": "llama3-70b layers=4"' "${released[@]}" --model llama3-70b -p layers=4 --json
+expect 0 '"model": "llama3-70b layers=4"' "${released[@]}" --model llama3-70b -p layers=4 --for any --json
 expect 10 "--mini-batch excludes --tokens-per-batch" "${released[@]}" --model llama3-70b --mini-batch 8 --tokens-per-batch 4M
 expect 10 "expected a number of tokens such as 4M or 500K, not '4MB'" "${released[@]}" --model llama3-70b --tokens-per-batch 4MB
 expect 10 "expected a number of tokens such as 4M or 500K, not '0'" "${released[@]}" --model llama3-70b --tokens-per-batch 0
