@@ -34,6 +34,7 @@ void add_plan(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_pareto(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
+void add_mcp(CLI::App& app, Action& action);
 void add_models(CLI::App& app, Action& action);
 void add_clusters(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);

@@ -8,7 +8,7 @@
 #include "penstock/core/named_fault.hpp"
 #include "penstock/frameworks/hf_config.hpp"
 #include "penstock/frameworks/model_reference.hpp"
-#include "torch_reader.hpp"
+#include "python_module.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -18,9 +18,23 @@ struct ImportHfFlags {
   std::int64_t tokens = 0;
 };
 
+/// Python reads the config: as many tokens as the config has positions, unless they are given.
+[[noreturn]] void read_through_torch(const std::string& file, const ImportHfFlags& flags) {
+  std::vector<std::string> arguments;
+  if (flags.tokens > 0) arguments = {"--tokens", std::to_string(flags.tokens)};
+  if (!flags.output.empty()) arguments.push_back("--output=" + flags.output);
+  arguments.insert(arguments.end(), {"--", file});
+  become_python({"penstock.torch.hf",
+                 "--through torch",
+                 {{"penstock.torch", "penstock (pip install ./python of its repository)"},
+                  {"torch", "torch"},
+                  {"transformers", "transformers"}}},
+                arguments);
+}
+
 core::ExitCode run(const ImportHfFlags& flags) {
   const std::string file = experiment::model_file_of(flags.file);
-  if (!flags.through.empty()) read_through_torch({file, flags.output, flags.tokens});
+  if (!flags.through.empty()) read_through_torch(file, flags);
   const frameworks::SampleTokens tokens{flags.tokens > 0 ? std::optional(flags.tokens) : std::nullopt,
                                         frameworks::kUsualTokens};
   const frameworks::HfModel read = frameworks::parse_hf_config(core::read_file(file), file, tokens);

@@ -53,11 +53,13 @@ expect 11 "\`penstock import hf --through torch\` reads more" "$penstock" import
 # --through torch hands over to Python: its words, its exit code, and what to install where it cannot.
 expect 11 "cannot start '/no/python': No such file or directory; install Python" \
   env PENSTOCK_PYTHON=/no/python "$penstock" import hf "$configs/gpt2.json" --through torch
-printf '%s\n' '#!/bin/sh' 'shift 2; echo "arguments: $*"; exit 42' >python_stub
+printf '%s\n' '#!/bin/sh' 'while [ "$1" != -- ]; do shift; done; shift; echo "arguments: $*"; exit 42' >python_stub
 printf '%s\n' '#!/bin/sh' 'exec python3 -I -S "$@"' >python_bare
 chmod +x python_stub python_bare
 expect 42 "arguments: --tokens 8 --output=none.json -- $configs/gpt2.json" \
   env PENSTOCK_PYTHON=./python_stub "$penstock" import hf "$configs/gpt2.json" --through torch --tokens 8 -o none.json
+expect 42 "arguments: plans" env PENSTOCK_PYTHON=./python_stub "$penstock" mcp plans
+expect 11 "mcp: cannot start '/no/python'" env PENSTOCK_PYTHON=/no/python "$penstock" mcp
 expect 10 "jax" "$penstock" import hf "$configs/gpt2.json" --through jax
 if type python3 >/dev/null 2>&1; then
   expect 11 "has no penstock (pip install ./python of its repository), no torch, no transformers: install them with pip" \
