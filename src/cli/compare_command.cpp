@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
 #include "aim_flags.hpp"
 #include "command.hpp"
+#include "compare_plans.hpp"
 #include "file_set.hpp"
 #include "framework_flag.hpp"
 #include "heartbeat.hpp"
@@ -20,6 +22,7 @@ namespace penstock::cli {
 namespace {
 
 struct CompareFlags {
+  std::vector<std::string> plans;
   ProblemFlags problem;
   FrameworkFlag framework;
   std::string planners = "all";
@@ -58,7 +61,21 @@ void check_output(const std::string& output, bool force) {
   check_replaceable(files, files.front(), "penstock compare", force);
 }
 
+void need_problem(const CompareFlags& flags) {
+  for (const auto& [option, value] :
+       {std::pair("--model", flags.problem.model.name), std::pair("--cluster", flags.problem.cluster.file)})
+    if (value.empty())
+      throw core::Error(core::ExitCode::usage,
+                        fmt::format("{} is required, unless plan files are compared", option));
+}
+
 core::ExitCode run(CompareFlags flags, const CommandContext& session) {
+  if (!flags.plans.empty())
+    return compare_plans(flags.plans,
+                         {flags.problem.cluster, flags.problem.costs, flags.simulation.options(),
+                          flags.wide.screen(), flags.json},
+                         session);
+  need_problem(flags);
   if (!flags.output.empty()) check_output(flags.output, session.force);
   flags.page.check(session.force);
   const ThreadLimit limit(flags.threads);
@@ -104,6 +121,20 @@ std::vector<std::string> all_planners() {
   return names;
 }
 
+/// Plan files take the place of the problem and of the search.
+void add_plans(CLI::App& command, std::vector<std::string>& plans) {
+  for (const char* name : {"--model", "--cluster"}) command.get_option(name)->required(false);
+  const std::vector<std::string> shared = {"cluster",    "devices",       "framework",  "reserved",
+                                           "costs",      "allow-foreign", "all-reduce", "collective",
+                                           "contention", "json",          "columns",    "wide",
+                                           "threads",    "help",          "force"};
+  auto* files =
+      command.add_option("PLAN", plans, "plan files to compare, instead of --model")->type_name("FILE");
+  for (CLI::Option* option : command.get_options())
+    if (option != files && std::ranges::find(shared, option->get_lnames().front()) == shared.end())
+      files->excludes(option);
+}
+
 constexpr const char* kCompareFooter =
     "Prints one row per plan, the fastest first; planners that found the same plan share a row. "
     "--columns all prints one row per planner and all columns. With --aim, rows are ranked by p95, "
@@ -116,8 +147,10 @@ constexpr const char* kCompareFooter =
     "estimate; time, states and memory of the search. Planners run one after the other, each on all "
     "threads. If a planner finds no plan, the reason is below the table. If none finds a plan, the "
     "exit code is that of `penstock plan`: 31 at a limit, 20 if no plan fits, 11 for bad input.\n"
+    "With plan files there is no search: each is simulated, on its own cluster unless one is given.\n"
     "\n"
     "Examples:\n"
+    "  penstock compare mine.yaml better.yaml\n"
     "  penstock compare --model mmt --cluster summit --devices 16 --mini-batch 256\n"
     "  penstock compare --model dlrm --cluster dgx_a100 --mini-batch 4096 \\\n"
     "      --planners graphpipe,spp --time-limit 10s --csv dlrm.csv\n"
@@ -131,7 +164,7 @@ constexpr const char* kCompareFooter =
 
 void add_compare(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
-      "compare", "Let planners compete on one problem: same costs, same simulator, one table.");
+      "compare", "Let planners compete on one problem, or compare plan files: same costs, one table.");
   command->footer(kCompareFooter);
   auto flags = std::make_shared<CompareFlags>();
   flags->problem.add_problem(*command);
@@ -172,6 +205,7 @@ void add_compare(CLI::App& app, Action& action) {
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);
   flags->wide.add(*command);
+  add_plans(*command, flags->plans);
   command->callback(
       [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
 }

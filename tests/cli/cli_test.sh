@@ -393,6 +393,18 @@ expect 0 '"estimate_error": ' "${plan[@]}" --pipeline-micro-batch 4 --json
 # Planners side by side: fastest first, as table, CSV and JSON; reasons, limits, wrong names.
 compare=("$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
 expect 0 "no plan with a flush takes less than" "${compare[@]}" --csv c.csv -o all
+# Plan files in place of a problem: the fastest first, with the numbers of `simulate`.
+for planner in spp data_parallel; do "$penstock" plan "${compare[@]:2}" --planner $planner -o "$planner.yaml" >/dev/null 2>&1; done
+expect 0 "is the fastest" "$penstock" compare data_parallel.yaml spp.yaml
+for planner in spp data_parallel; do
+  speed=$("$penstock" simulate $planner.yaml --json | grep -o '"samples_per_s": [0-9.]*')
+  expect 0 "$speed" "$penstock" compare data_parallel.yaml spp.yaml --json
+done
+expect 0 "8 devices of summit" "$penstock" compare data_parallel.yaml spp.yaml --columns all
+expect 11 "only plans of one model can be compared" "$penstock" compare spp.yaml released.yaml
+expect 11 "none.yaml" "$penstock" compare spp.yaml none.yaml
+expect 10 "excludes" "$penstock" compare spp.yaml --planners spp
+expect 10 "--model is required, unless plan files are compared" "$penstock" compare
 [[ $(head -n 2 c.csv | tail -n 1) == case_study,summit,8,* && -s all.txt && -s all.json && -s all.svg ]] && cmp -s c.csv all.csv ||
   { echo "FAILED: compare wrote no results"; failures=$((failures + 1)); }
 expect 0 "spp " "${compare[@]}" --planners spp -o all
