@@ -39,6 +39,8 @@ struct LatentAttention {
   std::int64_t head = 0, rotary = 0,
                value = 0;  ///< widths: of a head's own keys, of the shared part, of values
   AttentionMask mask = AttentionMask::causal;
+  NormKind norm = NormKind::rms;  ///< of the narrow vectors
+  bool output_bias = false, dropout = false;
 };
 
 /// A layer without this branch, as Mamba has no feed-forwards. Layers side by side have both branches.

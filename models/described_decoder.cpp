@@ -64,8 +64,13 @@ AttentionForm read_form(const Parameters& p) {
   out.bias = bias == "yes";
   out.qkv_bias = bias == "qkv";
   out.output_bias = bias == "output";
+  out.dropout = p.flag("dropout");
   out.key_norm = read_choice<KeyNorm>(p, "qk_norm", {"no", "head", "whole", "plain", "layer"});
   return out;
+}
+
+NormKind read_norm(const Parameters& p) {
+  return read_choice<NormKind>(p, "norm", {"rms", "rms_plain", "layer", "layer_unbiased", "layer_plain"});
 }
 
 /// Every mixer that a word may name.
@@ -90,7 +95,13 @@ MixerChoice read_mixers(const Parameters& p) {
   return out;
 }
 
-Mixer latent_mixer(const Parameters& p, const LatentAttention& latent) {
+/// Norms between projections are of the kind of the others; a bias can only be the output's.
+Mixer latent_mixer(const Parameters& p, LatentAttention latent) {
+  latent.norm = read_norm(p);
+  latent.dropout = p.flag("dropout");
+  const std::string bias = p.text("attention_bias");
+  if (bias != "no" && bias != "output") p.fail("attention_bias", "no or output, where mixers has latent");
+  latent.output_bias = bias == "output";
   for (const auto& [name, width] : {std::pair{"key_rank", latent.key_rank},
                                     {"rotary_width", latent.rotary},
                                     {"value_width", latent.value}})
@@ -183,8 +194,8 @@ void check_order(const Parameters& p, const DecoderLayer& layer) {
 
 std::vector<DecoderLayer> read_described_layers(const Parameters& p) {
   DecoderLayer common;
-  common.norm =
-      read_choice<NormKind>(p, "norm", {"rms", "rms_plain", "layer", "layer_unbiased", "layer_plain"});
+  common.norm = read_norm(p);
+  common.dropout = p.flag("dropout");
   common.order = read_choice<BranchOrder>(p, "branches", {"in_turn", "side_by_side", "shared_norm"});
   std::vector<DecoderLayer> out = read_layers(p, common);
   const MixerChoice mixers = read_mixers(p);
@@ -278,7 +289,9 @@ std::vector<ParameterInfo> described_parameters() {
        "all layers, or a list"},
       {"branches", "in_turn", "attention and feed-forward: in_turn, side_by_side, shared_norm (one norm)"},
       {"embedding_norm", "no", "yes: embeddings are normalised (BLOOM)"},
-      {"final_norm", "yes", "yes: a norm before the head"}};
+      {"final_norm", "yes", "yes: a norm before the head"},
+      {"dropout", "no",
+       "yes: the masks of dropout, of attention and of what a branch adds, take time and memory"}};
   for (ParameterInfo& one : mixer_parameters()) all.push_back(std::move(one));
   for (ParameterInfo& one : scan_parameters()) all.push_back(std::move(one));
   for (ParameterInfo& one : feed_forward_parameters()) all.push_back(std::move(one));

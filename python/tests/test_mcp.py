@@ -63,7 +63,7 @@ def test_errors_are_those_of_the_program(program, tmp_path):
     "asked",
     [
         SMALL | {"output": "../plan.yaml"},
-        SMALL | {"output": "/tmp/plan.yaml"},
+        SMALL | {"output": "/plan.yaml"},
         SMALL | {"options": {"svg": "../line.svg"}},
         SMALL | {"options": {"--svg": "../line.svg"}},
         SMALL | {"options": {"force": "1"}},

@@ -37,8 +37,9 @@ CellResult row_of(const std::string& file, const PlanComparisonFlags& flags) {
 void check_models(const std::vector<CellResult>& rows) {
   for (const CellResult& row : rows)
     if (row.model != rows.front().model)
-      throw core::BadInput(fmt::format("{} is a plan of {}, {} of {}: only plans of one model can be compared",
-                                       rows.front().planner, rows.front().model, row.planner, row.model));
+      throw core::BadInput(
+          fmt::format("{} is a plan of {}, {} of {}: only plans of one model can be compared",
+                      rows.front().planner, rows.front().model, row.planner, row.model));
 }
 
 std::string plural(std::int64_t devices) {
@@ -55,22 +56,24 @@ std::string table_of(const std::vector<CellResult>& rows, const report::ScreenLi
   const auto where = [](const CellResult& row) {
     return fmt::format("{} of {}", plural(row.devices), row.cluster);
   };
-  report::Table table({{"plan"},
-                       {"samples/s", Align::right},
-                       {"iteration", Align::right},
-                       {"mini-batch", Align::right, leaves([](const CellResult& row) { return row.mini_batch; }, 3)},
-                       {.title = "strategy", .leaves = 10, .folds = true},
-                       {"on", Align::left, leaves(where, 4)},
-                       {"MFU", Align::right, 8},
-                       {"memory", Align::right, 9},
-                       {"gap", Align::right, 7}});
+  report::Table table(
+      {{"plan"},
+       {"samples/s", Align::right},
+       {"iteration", Align::right},
+       {"mini-batch", Align::right, leaves([](const CellResult& row) { return row.mini_batch; }, 3)},
+       {.title = "strategy", .leaves = 10, .folds = true},
+       {"on", Align::left, leaves(where, 4)},
+       {"MFU", Align::right, 8},
+       {"memory", Align::right, 9},
+       {"gap", Align::right, 7}});
   const auto percent = [](const std::optional<double>& share) {
     return share ? fmt::format("{:.1f}%", *share * 100) : "-";
   };
   for (const CellResult& row : rows)
-    table.add({row.planner, fmt::format("{:.1f}", *row.samples_per_s), core::show(core::Seconds(*row.iteration_s)),
-               std::to_string(row.mini_batch), *row.strategy, where(row),
-               percent(row.mfu), core::show(core::Bytes(*row.peak_memory_bytes)), percent(row.gap)});
+    table.add({row.planner, fmt::format("{:.1f}", *row.samples_per_s),
+               core::show(core::Seconds(*row.iteration_s)), std::to_string(row.mini_batch), *row.strategy,
+               where(row), percent(row.mfu), core::show(core::Bytes(*row.peak_memory_bytes)),
+               percent(row.gap)});
   return table.text(screen);
 }
 

@@ -63,6 +63,9 @@ std::string precision_recipe(MegatronArguments& args) {
 /// `replicas`: that sum gradients; `data`: that take samples of their own. Without a global batch size
 /// Megatron-LM runs one micro-batch in each of these.
 plan::Training read_training(MegatronArguments& args, std::int64_t replicas, std::int64_t data) {
+  if (args.has("step_batch_size_schedule") && !args.has("global_batch_size"))
+    args.fail("step_batch_size_schedule",
+              "the batch grows as training goes on: add the one to plan for (--global-batch-size N)");
   plan::Training out{args.count("global_batch_size", args.count("micro_batch_size") * data)};
   const std::string optimizer = args.word("optimizer", {"adam", "sgd"}, "adam");
   out.optimizer = optimizer == "adam"                       ? plan::Optimizer::adam

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "layer_list.hpp"
+#include "megatron_parts.hpp"
 #include "megatron_run.hpp"
 
 namespace penstock::frameworks {
@@ -30,54 +31,10 @@ std::int64_t vocabulary(MegatronArguments& args, std::int64_t tensor, const Para
   args.fail("vocab_size", "is not given, and the tokenizer's is not read: -p vocabulary=N");
 }
 
-/// By --swiglu, gated_linear_unit of Megatron-Bridge, or --glu-activation of Megatron-DeepSpeed.
-bool is_gated(MegatronArguments& args) {
-  const std::string activation = args.text("glu_activation", "swiglu");
-  if (activation != "swiglu")
-    args.fail(
-        "glu_activation",
-        fmt::format("expected swiglu, found '{}': no family of the zoo has this activation", activation));
-  return args.flag("swiglu") || args.flag("gated_linear_unit") || args.has("glu_activation");
-}
-
-/// RMS norms, rotary positions and SwiGLU make a Llama; layer norms and learned positions make a GPT.
-bool is_llama(MegatronArguments& args) {
-  const bool rms = args.word("normalization", {"LayerNorm", "RMSNorm"}, "LayerNorm") == "RMSNorm";
-  const bool gated = is_gated(args);
-  const std::string usual = args.flag("use_rotary_position_embeddings") ? "rope" : "learned_absolute";
-  const bool rotary = args.word("position_embedding_type", {"learned_absolute", "rope"}, usual) == "rope";
-  if (rms != rotary || (rms && !gated))
-    args.fail("normalization",
-              "no family of the zoo mixes these: RMSNorm, rope and swiglu make a llama; LayerNorm and "
-              "learned_absolute a gpt");
-  return rms;
-}
-
-bool has_experts(MegatronArguments& args) {
-  return args.has("num_experts") || args.has("num_moe_experts");
-}
-
-/// By --disable-bias-linear, or add_bias_linear of Megatron-Bridge.
-bool has_biases(MegatronArguments& args) {
-  return !args.flag("disable_bias_linear") && (!args.has("add_bias_linear") || args.flag("add_bias_linear"));
-}
-
-void refuse_biases(MegatronArguments& args) {
-  if (has_biases(args)) args.fail("disable_bias_linear", "is not given: the zoo's llama has no biases");
-}
-
 /// Reads all of Llama's decoder except the feed-forward.
 void read_rotary(MegatronArguments& args, Parameters& out) {
   const std::int64_t hidden = args.count("hidden_size"), heads = args.count("num_attention_heads");
-  refuse_biases(args);
-  for (const char* idle : {"no_position_embedding", "add_position_embedding"}) args.has(idle);
-  const bool flag = args.flag("group_query_attention");
-  if (args.of_command_line() && !flag && args.has("num_query_groups"))
-    args.fail("num_query_groups",
-              "Megatron-LM ignores it without --group-query-attention: add that argument, or leave "
-              "this one out");
-  const bool grouped = flag || args.has("num_query_groups");
-  out["kv_heads"] = in_text(grouped ? args.count("num_query_groups", 1) : heads);
+  out["kv_heads"] = in_text(kv_heads(args));
   const std::int64_t head = args.count("kv_channels", hidden / heads);
   if (head * heads != hidden) out["head_width"] = in_text(head);
   if (args.flag("add_qkv_bias")) out["qkv_bias"] = "yes";
@@ -94,19 +51,8 @@ std::int64_t stepped_width(MegatronArguments& args) {
   return rounded_up(static_cast<std::int64_t>(std::floor(static_cast<double>(plain) * factor)), step);
 }
 
-/// Width of a gated feed-forward.
-std::int64_t feed_forward(MegatronArguments& args) {
-  constexpr std::int64_t kGateStep = 64;  // two thirds of four times the width, in steps
-  const bool stepped = args.has("multiple_of"), factor = args.has("hidden_dim_multiplier");
-  if (factor && !stepped)
-    args.fail("hidden_dim_multiplier", "counts beside multiple_of only, which is not given");
-  if (stepped && !args.has("ffn_hidden_size")) return stepped_width(args);
-  if (args.has("glu_activation") && !args.has("ffn_hidden_size")) return 4 * args.count("hidden_size");
-  return args.count("ffn_hidden_size", 4 * args.count("hidden_size") * 2 / 3 / kGateStep * kGateStep);
-}
-
 void read_llama(MegatronArguments& args, Parameters& out) {
-  out["feed_forward"] = in_text(feed_forward(args));
+  out["feed_forward"] = in_text(gated_width(args));
   read_rotary(args, out);
 }
 
@@ -122,7 +68,105 @@ void add_shared_experts(MegatronArguments& args, Parameters& out) {
   out["shared_width"] = width;
 }
 
-/// How rows come to their experts, and how these are run, changes no model. `dense`: width of a feed-forward.
+std::int64_t first_dense(MegatronArguments& args, std::int64_t layers) {
+  const std::string text = args.text("first_k_dense_replace", "0");
+  const std::int64_t out = text == "0" ? 0 : args.count("first_k_dense_replace");
+  if (out > layers)
+    args.fail("first_k_dense_replace", fmt::format("is {}, and the model has {} layers", out, layers));
+  return out;
+}
+
+void read_mixtral(MegatronArguments& args, Parameters& out) {
+  read_rotary(args, out);
+  read_experts(args, out, gated_width(args));
+  if (args.flag("moe_shared_expert_gate")) out["shared_gate"] = "yes";
+}
+
+/// Layers without experts come first.
+void read_deepseek(MegatronArguments& args, Parameters& out) {
+  read_latent(args, out);
+  out["feed_forward"] = in_text(gated_width(args));
+  out["dense_layers"] = in_text(std::ranges::count(expert_layers(args), 0));
+  out["scores"] = args.word("moe_router_score_function", {"softmax", "sigmoid"}, "softmax");
+  out["shared_width"] = "0";
+  read_experts(args, out, gated_width(args));
+}
+
+void read_gpt(MegatronArguments& args, Parameters& out) {
+  if (!has_biases(args)) out["biases"] = "no";
+  const bool gated = is_gated(args);
+  if (gated) out["activation"] = "swiglu";
+  out["feed_forward"] =
+      in_text(gated ? gated_width(args) : args.count("ffn_hidden_size", 4 * args.count("hidden_size")));
+  if (has_dropout(args)) out["dropout"] = "yes";
+  out["positions"] = in_text(args.count("max_position_embeddings"));
+  if (has_experts(args)) read_experts(args, out, std::stoll(out["feed_forward"]));
+}
+
+/// By --untie-embeddings-and-output-weights, or what Megatron-Bridge calls it.
+bool tied_head(MegatronArguments& args) {
+  constexpr const char *kUntie = "untie_embeddings_and_output_weights",
+                       *kShare = "share_embeddings_and_output_weights";
+  const bool untied = args.flag(kUntie);
+  if (!args.has(kShare)) return !untied;
+  const bool shared = args.flag(kShare);
+  if (args.has(kUntie) && shared == untied)
+    args.fail(kShare, fmt::format("is {}, and {} is {}: keep one of them", shared, kUntie, untied));
+  return shared;
+}
+
+/// Name of the zoo's. RMS norms, rotary positions and SwiGLU make a Llama; layer norms and learned positions a GPT.
+std::string family_of(MegatronArguments& args) {
+  if (is_described(args)) return "decoder";
+  if (args.word("normalization", {"LayerNorm", "RMSNorm"}, "LayerNorm") == "LayerNorm") return "gpt";
+  return args.flag("multi_latent_attention") ? "deepseek_v3" : has_experts(args) ? "mixtral" : "llama";
+}
+
+/// The zoo's name for the kernels of the cross entropy.
+std::string loss_kernel(MegatronArguments& args) {
+  const std::string fused = args.word("cross_entropy_fusion_impl", {"native", "te"}, "native");
+  return args.flag("cross_entropy_loss_fusion") ? fused : "yes";
+}
+
+}  // namespace
+
+bool is_gated(MegatronArguments& args) {
+  const std::string activation = args.text("glu_activation", "swiglu");
+  if (activation != "swiglu")
+    args.fail(
+        "glu_activation",
+        fmt::format("expected swiglu, found '{}': no family of the zoo has this activation", activation));
+  return args.flag("swiglu") || args.flag("gated_linear_unit") || args.has("glu_activation");
+}
+
+bool has_experts(MegatronArguments& args) {
+  return args.has("num_experts") || args.has("num_moe_experts");
+}
+
+bool has_biases(MegatronArguments& args) {
+  return !args.flag("disable_bias_linear") && (!args.has("add_bias_linear") || args.flag("add_bias_linear"));
+}
+
+std::int64_t kv_heads(MegatronArguments& args) {
+  const bool flag = args.flag("group_query_attention");
+  if (args.of_command_line() && !flag && args.has("num_query_groups"))
+    args.fail("num_query_groups",
+              "Megatron-LM ignores it without --group-query-attention: add that argument, or leave "
+              "this one out");
+  const bool grouped = flag || args.has("num_query_groups");
+  return grouped ? args.count("num_query_groups", 1) : args.count("num_attention_heads");
+}
+
+std::int64_t gated_width(MegatronArguments& args) {
+  constexpr std::int64_t kGateStep = 64;  // two thirds of four times the width, in steps
+  const bool stepped = args.has("multiple_of"), factor = args.has("hidden_dim_multiplier");
+  if (factor && !stepped)
+    args.fail("hidden_dim_multiplier", "counts beside multiple_of only, which is not given");
+  if (stepped && !args.has("ffn_hidden_size")) return stepped_width(args);
+  if (args.has("glu_activation") && !args.has("ffn_hidden_size")) return 4 * args.count("hidden_size");
+  return args.count("ffn_hidden_size", 4 * args.count("hidden_size") * 2 / 3 / kGateStep * kGateStep);
+}
+
 void read_experts(MegatronArguments& args, Parameters& out, std::int64_t dense) {
   out["experts"] = in_text(args.count(args.has("num_experts") ? "num_experts" : "num_moe_experts"));
   out["chosen"] = in_text(args.count("moe_router_topk", 2));
@@ -134,16 +178,6 @@ void read_experts(MegatronArguments& args, Parameters& out, std::int64_t dense) 
   for (const char* how : {"moe_grouped_gemm", "moe_token_dispatcher_type"}) args.has(how);
 }
 
-std::int64_t first_dense(MegatronArguments& args, std::int64_t layers) {
-  const std::string text = args.text("first_k_dense_replace", "0");
-  const std::int64_t out = text == "0" ? 0 : args.count("first_k_dense_replace");
-  if (out > layers)
-    args.fail("first_k_dense_replace", fmt::format("is {}, and the model has {} layers", out, layers));
-  return out;
-}
-
-/// [layer] whether it has experts. A number N of --moe-layer-freq gives them to every N-th layer from the first.
-/// MindSpeed's --first-k-dense-replace takes them from the first layers.
 std::vector<std::int64_t> expert_layers(MegatronArguments& args) {
   const std::int64_t layers = args.count("num_layers");
   const std::string text = args.text("moe_layer_freq", "1");
@@ -162,124 +196,35 @@ std::vector<std::int64_t> expert_layers(MegatronArguments& args) {
   }
   if (std::ssize(out) != layers)
     args.fail("moe_layer_freq", fmt::format("'{}' has {} layers, the model {}", text, out.size(), layers));
+  const bool flags = std::ranges::all_of(out, [](std::int64_t kind) { return kind == 0 || kind == 1; });
+  if (!flags || std::ranges::count(out, 1) == 0)
+    args.fail("moe_layer_freq", "expected 1 for layers with experts, at least one, and 0 for the others");
   return out;
 }
 
-/// Layers without experts, before all those with.
-std::int64_t dense_layers(MegatronArguments& args) {
-  const auto kinds = expert_layers(args);
-  const auto first = std::ranges::find(kinds, 1);
-  const bool rest = std::all_of(first, kinds.end(), [](std::int64_t kind) { return kind == 1; });
-  const bool known = std::all_of(kinds.begin(), first, [](std::int64_t kind) { return kind == 0; });
-  if (!rest || !known || first == kinds.end())
-    args.fail("moe_layer_freq",
-              "expected layers without experts (0), then those with (1): no family of the zoo mixes them "
-              "otherwise");
-  return first - kinds.begin();
-}
-
-void read_mixtral(MegatronArguments& args, Parameters& out) {
-  if (dense_layers(args) > 0)
-    args.fail("moe_layer_freq", "layers without experts between Llama's attention: no plan states this");
-  read_rotary(args, out);
-  read_experts(args, out, feed_forward(args));
-  if (args.flag("moe_shared_expert_gate")) out["shared_gate"] = "yes";
-}
-
-/// Widths that are not given are Megatron-LM's (MLATransformerConfig).
-void read_deepseek(MegatronArguments& args, Parameters& out) {
-  refuse_biases(args);
-  for (const char* idle : {"no_position_embedding", "add_position_embedding"}) args.has(idle);
+void read_latent(MegatronArguments& args, Parameters& out) {
   args.has("qk_layernorm");  // the zoo's latent attention has its norms
   out["query_rank"] = in_text(args.has("q_lora_rank") ? args.count("q_lora_rank") : 0);
   out["key_rank"] = in_text(args.count("kv_lora_rank", 32));
   out["head_width"] = in_text(args.count("qk_head_dim", 128));
   out["rotary_width"] = in_text(args.count("qk_pos_emb_head_dim", 64));
   out["value_width"] = in_text(args.count("v_head_dim", 128));
-  out["feed_forward"] = in_text(feed_forward(args));
-  out["dense_layers"] = in_text(dense_layers(args));
-  out["scores"] = args.word("moe_router_score_function", {"softmax", "sigmoid"}, "softmax");
-  out["shared_width"] = "0";
-  read_experts(args, out, feed_forward(args));
 }
 
-/// --no-position-embedding takes GPT's table away, and changes nothing beside rotary positions.
-void refuse_table_changes(MegatronArguments& args) {
-  const bool without = args.has("add_position_embedding") && !args.flag("add_position_embedding");
-  if (args.flag("no_position_embedding") || without)
-    args.fail(without ? "add_position_embedding" : "no_position_embedding",
-              "the zoo's gpt has a table of positions");
+bool has_dropout(MegatronArguments& args) {
+  constexpr double kUsual = 0.1;
+  const double attention = args.number("attention_dropout", kUsual);
+  return args.number("hidden_dropout", kUsual) > 0 || attention > 0;
 }
-
-/// Every layer of a GPT has experts, or none.
-void read_gpt_experts(MegatronArguments& args, Parameters& out) {
-  if (dense_layers(args) > 0)
-    args.fail("moe_layer_freq", "layers without experts between GPT's: no plan states this");
-  read_experts(args, out, std::stoll(out["feed_forward"]));
-  if (const auto shared = out.find("shared_width"); shared != out.end())
-    args.fail("moe_shared_expert_intermediate_size", "the zoo's gpt has no shared experts");
-}
-
-void read_gpt(MegatronArguments& args, Parameters& out) {
-  if (!has_biases(args)) out["biases"] = "no";
-  if (args.flag("group_query_attention"))
-    args.fail("group_query_attention", "the zoo's gpt has keys and values of each head");
-  refuse_table_changes(args);
-  const std::int64_t head =
-      args.count("hidden_size") / std::max<std::int64_t>(1, args.count("num_attention_heads"));
-  if (args.count("kv_channels", std::max<std::int64_t>(1, head)) != head)
-    args.fail("kv_channels", fmt::format("expected {}: heads of the zoo's gpt fill its width", head));
-  if (args.flag("qk_layernorm")) args.fail("qk_layernorm", "the zoo's gpt has no norms of queries and keys");
-  const bool gated = is_gated(args);
-  if (gated) out["activation"] = "swiglu";
-  out["feed_forward"] =
-      in_text(gated ? feed_forward(args) : args.count("ffn_hidden_size", 4 * args.count("hidden_size")));
-  // Masks of dropout take time and memory in every Megatron-LM that has no argument to leave them out.
-  constexpr double kDropout = 0.1;
-  if (args.number("attention_dropout", kDropout) > 0 || args.number("hidden_dropout", kDropout) > 0)
-    out["dropout"] = "yes";
-  out["positions"] = in_text(args.count("max_position_embeddings"));
-  if (has_experts(args)) read_gpt_experts(args, out);
-}
-
-/// By --untie-embeddings-and-output-weights, or what Megatron-Bridge calls it.
-bool tied_head(MegatronArguments& args) {
-  constexpr const char *kUntie = "untie_embeddings_and_output_weights",
-                       *kShare = "share_embeddings_and_output_weights";
-  const bool untied = args.flag(kUntie);
-  if (!args.has(kShare)) return !untied;
-  const bool shared = args.flag(kShare);
-  if (args.has(kUntie) && shared == untied)
-    args.fail(kShare, fmt::format("is {}, and {} is {}: keep one of them", shared, kUntie, untied));
-  return shared;
-}
-
-/// The zoo's.
-std::string family_of(MegatronArguments& args) {
-  const bool latent = args.flag("multi_latent_attention"), experts = has_experts(args);
-  if (!is_llama(args)) {
-    if (latent) args.fail("multi_latent_attention", "the zoo has it with RMSNorm, rope and swiglu");
-    return "gpt";
-  }
-  if (latent && !experts) args.fail("multi_latent_attention", "the zoo has it with experts: num_experts");
-  return latent ? "deepseek_v3" : experts ? "mixtral" : "llama";
-}
-
-/// The zoo's name for the kernels of the cross entropy.
-std::string loss_kernel(MegatronArguments& args) {
-  const std::string fused = args.word("cross_entropy_fusion_impl", {"native", "te"}, "native");
-  return args.flag("cross_entropy_loss_fusion") ? fused : "yes";
-}
-
-}  // namespace
 
 plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor, const Parameters& given,
                                    bool flash) {
-  plan::ModelRef out{family_of(args), {}};
+  plan::ModelRef out;
   Parameters& p = out.parameters;
   p["layers"] = in_text(args.count("num_layers"));
   p["hidden"] = in_text(args.count("hidden_size"));
   p["heads"] = in_text(args.count("num_attention_heads"));
+  out.name = family_of(args);
   p["sequence"] = in_text(args.count("seq_length"));
   p["vocabulary"] = in_text(vocabulary(args, tensor, given));
   p["tied_head"] = tied_head(args) ? "yes" : "no";
@@ -295,6 +240,7 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
   if (out.name == "mixtral") read_mixtral(args, p);
   if (out.name == "deepseek_v3") read_deepseek(args, p);
   if (out.name == "gpt") read_gpt(args, p);
+  if (out.name == "decoder") read_described(args, p);
   read_megatron_statements(args, out);
   for (const auto& [key, value] : given) p[key] = value;
   return out;

@@ -75,6 +75,8 @@ bool knows_biases(const Values& p) {
     return (!dense || p.at("feed_forward_bias") == value) &&
            (!words.contains("experts") || p.at("expert_bias") == value);
   };
+  if (words_of(p, "mixers").contains("latent"))  // whose only bias is that of its output
+    return all_are(attention == "output" ? "yes" : "no");
   return attention == "yes" ? all_are("yes") : attention != "output" && all_are("no");
 }
 

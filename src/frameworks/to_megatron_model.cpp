@@ -234,7 +234,7 @@ void add_described(MegatronLines& out, Named& p) {
   if (p["norm"] == "rms") out.add("--normalization RMSNorm");
   if (p["gated"] == "yes") out.add("--swiglu");
   if (p["activation"] == "relu2") out.add("--squared-relu\n--no-bias-gelu-fusion");
-  if (p["attention_bias"] != "yes") out.add("--disable-bias-linear");
+  if (p["attention_bias"] != "yes" && p["attention_bias"] != "output") out.add("--disable-bias-linear");
   add_norms_and_dropout(out, p);
   const std::string experts = layer_flags(p["feed_forwards"], layers,
                                           [](const models::LayerWord& one) { return one.word == "experts"; });

@@ -1,0 +1,47 @@
+#pragma once
+// Parts of a Megatron-LM model that several families of the zoo have.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "megatron_arguments.hpp"
+
+namespace penstock::frameworks {
+
+/// By --swiglu, gated_linear_unit of Megatron-Bridge, or --glu-activation of Megatron-DeepSpeed.
+bool is_gated(MegatronArguments& args);
+
+/// True unless --disable-bias-linear, or add_bias_linear of Megatron-Bridge, takes the biases of matrices away.
+bool has_biases(MegatronArguments& args);
+
+/// True unless both dropouts are 0. Masks take time and memory in every Megatron-LM that has no argument to leave
+/// them out.
+bool has_dropout(MegatronArguments& args);
+
+bool has_experts(MegatronArguments& args);
+
+/// Heads of keys and values.
+std::int64_t kv_heads(MegatronArguments& args);
+
+/// Width of a gated feed-forward.
+std::int64_t gated_width(MegatronArguments& args);
+
+/// [layer] 1 if it has experts, else 0. A number N of --moe-layer-freq gives them to every N-th layer from the first.
+/// MindSpeed's --first-k-dense-replace takes them from the first layers.
+std::vector<std::int64_t> expert_layers(MegatronArguments& args);
+
+/// How rows come to their experts, and how these are run, changes no model. `dense`: width of a feed-forward.
+void read_experts(MegatronArguments& args, std::map<std::string, std::string>& out, std::int64_t dense);
+
+/// Ranks and widths of latent attention. Those that are not given are Megatron-LM's (MLATransformerConfig).
+void read_latent(MegatronArguments& args, std::map<std::string, std::string>& out);
+
+/// True of a model that has parts which llama, mixtral, deepseek_v3 and gpt lack.
+bool is_described(MegatronArguments& args);
+
+/// Parameters of the zoo's decoder that is described layer by layer, beside those that all families share.
+void read_described(MegatronArguments& args, std::map<std::string, std::string>& out);
+
+}  // namespace penstock::frameworks
