@@ -1,4 +1,4 @@
-# Sourced by every finding. Makes a temporary folder $work, which is removed at the end, and offers install.
+# Sourced by every finding. Makes a temporary folder $work, which is removed at the end, and offers install and add.
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -23,5 +23,16 @@ install() {
     fi
     touch "$venv/complete"
   fi
+  echo "versions: $*"
+}
+
+# add PACKAGE==VERSION...: installs further packages, without what they require, into $work. They may need torch to be built.
+add() {
+  if ! "$python" -m pip install -q --no-deps --no-build-isolation --target "$work/site" "$@" > "$work/pip.log" 2>&1; then
+    tail -n 5 "$work/pip.log" >&2
+    echo "skipped: pip cannot install $*" >&2
+    exit 77
+  fi
+  export PYTHONPATH=$PYTHONPATH:$work/site
   echo "versions: $*"
 }
