@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # question: torch.distributed.pipelining.pipeline() cuts a model whose first and last stage share a weight. Where is it then?
 # guess: On the first stage, which sends it to the last one as if it were an activation.
-# saw: Each of the two stages has the weight, and the first one holds a second copy that nothing reads. No transfer connects them, neither of weights nor of gradients: after one step
-#   the two gradients differ, and their sum is the gradient of the model that was not cut.
-# matters: Memory counts a tied weight on both stages, twice on the first, and training is wrong until the user adds an all-reduce of its gradient
-#   between the two ranks. A predicted time needs that all-reduce; a trace of torch's own schedule does not show it.
+# saw: Each of the two stages has the weight, and the first one holds a second copy that nothing reads. No transfer connects
+#   them, neither of weights nor of gradients: the two gradients differ, and their sum is the gradient of the whole model.
+# matters: Memory counts a tied weight on both stages, twice on the first. Training is wrong until the user adds an all-reduce of
+#   its gradient between the two ranks. A predicted time needs that all-reduce; a trace of torch's own schedule lacks it.
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"
 install torch==2.15.0 numpy==2.4.6
