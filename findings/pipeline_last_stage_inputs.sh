@@ -31,7 +31,8 @@ def received():
 def most(rank, schedule, stages, micro_batches):
     """The largest number of received activations on this rank when a forward pass begins, and the number after the step."""
     ranks, counts = dist.get_world_size(), []
-    owned = [PipelineStage(torch.nn.Linear(WIDTH, WIDTH), stage, stages, torch.device("cpu")) for stage in range(rank, stages, ranks)]
+    owned = [PipelineStage(torch.nn.Linear(WIDTH, WIDTH), stage, stages, torch.device("cpu"))
+             for stage in range(rank, stages, ranks)]
     for stage in owned:
         stage.submod.register_forward_pre_hook(lambda *_: counts.append(received()))
     made = schedule(owned if len(owned) > 1 else owned[0], micro_batches, loss_fn=lambda output, _: output.sum())
@@ -49,7 +50,7 @@ def check(rank):
     warnings.simplefilter("ignore")
     for schedule, stages in ((Schedule1F1B, 3), (ScheduleInterleaved1F1B, 6)):
         few, many = most(rank, schedule, stages, 6), most(rank, schedule, stages, 18)
-        print(f"{schedule.__name__}, rank {rank}: {few[0]} with 6 micro-batches, {many[0]} with 18; after the step {many[1]}", flush=True)
+        print(f"{schedule.__name__}, rank {rank}: {few[0]} with 6 micro-batches, {many[0]} with 18; after: {many[1]}", flush=True)
         if rank == 2:
             assert many[0] - few[0] == 12
         elif schedule is Schedule1F1B:
