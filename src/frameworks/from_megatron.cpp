@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "megatron_parts.hpp"
 #include "megatron_run.hpp"
 #include "megatron_words.hpp"
 #include "models/catalogue.hpp"
@@ -267,7 +268,7 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
   plan.planner = "Megatron-LM";
   const graph::OpGraph graph =
       core::naming(file, [&] { return models::build(plan.model.name, plan.model.parameters); });
-  const auto stages = read_megatron_stages(args, args.count("num_layers"), degrees.ranks);
+  const auto stages = read_megatron_stages(args, layer_count(args), degrees.ranks);
   plan.stages.resize(stages.size());
   plan.schedule = static_cast<std::int64_t>(stages.size()) > degrees.ranks ? "interleaved_1f1b" : "1f1b";
   const std::int64_t micro_batch = read_micro_batch(args, plan.training.mini_batch, degrees.data),

@@ -17,8 +17,7 @@ enum class Positions : std::uint8_t { table, rotary, none };
 /// --no-position-embedding takes GPT's table away, and changes nothing beside rotary positions.
 Positions positions(MegatronArguments& args) {
   const std::string usual = args.flag("use_rotary_position_embeddings") ? "rope" : "learned_absolute";
-  const std::string type =
-      args.word("position_embedding_type", {"learned_absolute", "rope", "none"}, usual);
+  const std::string type = args.word("position_embedding_type", {"learned_absolute", "rope", "none"}, usual);
   const bool without = args.has("add_position_embedding") && !args.flag("add_position_embedding"),
              removed = args.flag("no_position_embedding");
   if (type == "rope") return Positions::rotary;
@@ -31,10 +30,9 @@ bool has_rms_norms(MegatronArguments& args) {
 
 /// True of a switch or value that only a described decoder has.
 bool has_rare_parts(MegatronArguments& args) {
-  const bool listed = std::ranges::any_of(
-      std::initializer_list<const char*>{"window_size", "no_rope_freq"}, [&](const char* name) {
-        return args.has(name) && !args.nothing(name);
-      });
+  const bool listed =
+      std::ranges::any_of(std::initializer_list<const char*>{"window_size", "no_rope_freq"},
+                          [&](const char* name) { return args.has(name) && !args.nothing(name); });
   return listed || args.flag("squared_relu") || args.flag("qk_l2_norm") ||
          args.word("softmax_type", {"vanilla", "learnable"}, "vanilla") != "vanilla";
 }
@@ -116,19 +114,6 @@ std::vector<std::string> mixers(MegatronArguments& args, std::int64_t layers) {
   return out;
 }
 
-/// Words with counts, as "full*3+nope".
-std::string counted(const std::vector<std::string>& words) {
-  if (std::ranges::count(words, words.front()) == std::ssize(words)) return words.front();
-  std::string out;
-  for (auto at = words.begin(); at != words.end();) {
-    const auto end = std::find_if(at, words.end(), [&](const std::string& word) { return word != *at; });
-    out += fmt::format("{}{}{}", out.empty() ? "" : "+", *at,
-                       end - at == 1 ? "" : fmt::format("*{}", end - at));
-    at = end;
-  }
-  return out;
-}
-
 /// Norms of queries and keys are of the kind of the others.
 std::string key_norm(MegatronArguments& args) {
   if (args.flag("qk_l2_norm")) return "plain";
@@ -137,7 +122,7 @@ std::string key_norm(MegatronArguments& args) {
 }
 
 void read_attention(MegatronArguments& args, Values& out) {
-  const std::int64_t layers = args.count("num_layers"), heads = args.count("num_attention_heads");
+  const std::int64_t layers = layer_count(args), heads = args.count("num_attention_heads");
   if (args.flag("multi_latent_attention")) {
     if (positions(args) != Positions::rotary) args.has("position_embedding_type");  // latent keys always turn
     out["mixers"] = "latent";
@@ -146,7 +131,8 @@ void read_attention(MegatronArguments& args, Values& out) {
     out["attention_bias"] = has_biases(args) ? "output" : "no";
     return;
   }
-  out["mixers"] = counted(mixers(args, layers));
+  out["mixers"] = counted_words(mixers(args, layers));
+  if (is_hybrid(args)) read_hybrid(args, positions(args) == Positions::rotary ? "full" : "nope", out);
   out["kv_heads"] = std::to_string(kv_heads(args));
   out["head_width"] =
       std::to_string(args.count("kv_channels", std::max<std::int64_t>(1, args.count("hidden_size") / heads)));
@@ -164,11 +150,13 @@ void read_feed_forwards(MegatronArguments& args, Values& out) {
   out["gated"] = gated ? "yes" : "no";
   out["activation"] = gated ? "silu" : args.flag("squared_relu") ? "relu2" : "gelu";
   out["feed_forward_bias"] = has_biases(args) ? "yes" : "no";
-  out["feed_forwards"] = "dense";
+  if (!is_hybrid(args)) out["feed_forwards"] = "dense";
   if (!has_experts(args)) return;
-  std::vector<std::string> words;
-  for (const std::int64_t kind : expert_layers(args)) words.emplace_back(kind == 0 ? "dense" : "experts");
-  out["feed_forwards"] = counted(words);
+  if (!is_hybrid(args)) {
+    std::vector<std::string> words;
+    for (const std::int64_t kind : expert_layers(args)) words.emplace_back(kind == 0 ? "dense" : "experts");
+    out["feed_forwards"] = counted_words(words);
+  }
   out["expert_bias"] = out["feed_forward_bias"];
   out["scores"] = args.word("moe_router_score_function", {"softmax", "sigmoid"}, "softmax");
   read_experts(args, out, width);
@@ -177,8 +165,20 @@ void read_feed_forwards(MegatronArguments& args, Values& out) {
 
 }  // namespace
 
+std::string counted_words(const std::vector<std::string>& words) {
+  if (std::ranges::count(words, words.front()) == std::ssize(words)) return words.front();
+  std::string out;
+  for (auto at = words.begin(); at != words.end();) {
+    const auto end = std::find_if(at, words.end(), [&](const std::string& word) { return word != *at; });
+    out +=
+        fmt::format("{}{}{}", out.empty() ? "" : "+", *at, end - at == 1 ? "" : fmt::format("*{}", end - at));
+    at = end;
+  }
+  return out;
+}
+
 bool is_described(MegatronArguments& args) {
-  if (has_rare_parts(args)) return true;
+  if (is_hybrid(args) || has_rare_parts(args)) return true;
   const Positions known = positions(args);
   if (has_rms_norms(args)) return known != Positions::rotary || !is_gated(args) || !fits_llama(args);
   return known != Positions::table || !fits_gpt(args);

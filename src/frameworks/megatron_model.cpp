@@ -179,7 +179,7 @@ void read_experts(MegatronArguments& args, Parameters& out, std::int64_t dense) 
 }
 
 std::vector<std::int64_t> expert_layers(MegatronArguments& args) {
-  const std::int64_t layers = args.count("num_layers");
+  const std::int64_t layers = layer_count(args);
   const std::string text = args.text("moe_layer_freq", "1");
   std::vector<std::int64_t> out;
   if (std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; })) {
@@ -221,7 +221,7 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
                                    bool flash) {
   plan::ModelRef out;
   Parameters& p = out.parameters;
-  p["layers"] = in_text(args.count("num_layers"));
+  p["layers"] = in_text(layer_count(args));
   p["hidden"] = in_text(args.count("hidden_size"));
   p["heads"] = in_text(args.count("num_attention_heads"));
   out.name = family_of(args);

@@ -10,6 +10,28 @@
 
 namespace penstock::frameworks {
 
+/// Layers of --hybrid-layer-pattern (before: --hybrid-override-pattern), of one branch each.
+struct HybridPattern {
+  std::string layers;                ///< M: state space, *: attention, -: dense feed-forward, E: experts
+  std::vector<std::int64_t> stages;  ///< layers between the bars of the pattern; one number without bars
+};
+
+/// True if the layers are given by a pattern.
+bool is_hybrid(MegatronArguments& args);
+
+/// Throws BadInput for another letter, an empty stage, and predictors behind a slash.
+HybridPattern hybrid_pattern(MegatronArguments& args);
+
+/// Adds mixers, feed-forwards and the widths of state spaces. `attention`: the word of a layer with attention.
+void read_hybrid(MegatronArguments& args, const std::string& attention,
+                 std::map<std::string, std::string>& out);
+
+/// Decoder layers: --num-layers, or the letters of a pattern.
+std::int64_t layer_count(MegatronArguments& args);
+
+/// Words with counts, as "full*3+nope".
+std::string counted_words(const std::vector<std::string>& words);
+
 /// By --swiglu, gated_linear_unit of Megatron-Bridge, or --glu-activation of Megatron-DeepSpeed.
 bool is_gated(MegatronArguments& args);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "megatron_parts.hpp"
 #include "megatron_run.hpp"
 
 namespace penstock::frameworks {
@@ -105,6 +106,15 @@ std::vector<StageLayers> one_stage_each(const std::vector<std::int64_t>& layers)
   return out;
 }
 
+/// Stages between the bars of a pattern, the v-th of all ranks before the next of the first.
+std::vector<StageLayers> barred_layers(MegatronArguments& args, std::int64_t ranks) {
+  const auto stages = hybrid_pattern(args).stages;
+  if (std::ssize(stages) % ranks != 0)
+    args.fail("pipeline_model_parallel_size",
+              fmt::format("the pattern has {} stages, not equally many on {} ranks", stages.size(), ranks));
+  return one_stage_each(stages);
+}
+
 std::vector<StageLayers> given_layout(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
   constexpr std::string_view kName = "pipeline_model_parallel_layout";
   std::vector<StageLayers> out;
@@ -130,6 +140,7 @@ std::vector<StageLayers> given_layout(MegatronArguments& args, std::int64_t laye
 std::vector<StageLayers> read_megatron_stages(MegatronArguments& args, std::int64_t layers,
                                               std::int64_t ranks) {
   if (args.has("pipeline_model_parallel_layout")) return given_layout(args, layers, ranks);
+  if (is_hybrid(args) && hybrid_pattern(args).stages.size() > 1) return barred_layers(args, ranks);
   if (args.has("num_layer_list")) return one_stage_each(listed_layers(args, layers, ranks));
   const std::int64_t chunks = virtual_stages(args, layers, ranks);
   if (args.flag("account_for_embedding_in_pipeline_split") || args.flag("account_for_loss_in_pipeline_split"))

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "harmless_arguments.hpp"
+#include "megatron_parts.hpp"
 #include "penstock/core/spelling.hpp"
 
 namespace penstock::frameworks {
@@ -32,8 +33,6 @@ constexpr Foreign kForeign[] = {
     {"quick_geglu", nullptr, "GEGLU"},
     {"attention_output_gate", nullptr, "gated attention outputs"},
     {"experimental_attention_variant", "", "another attention"},
-    {"hybrid_layer_pattern", "", "layers of several kinds"},
-    {"hybrid_override_pattern", "", "layers of several kinds"},
     {"is_hybrid_model", nullptr, "layers of several kinds"},
     {"heterogeneous_layers_config_path", "", "layers that differ"},
     {"heterogeneous_layers_config_encoded_json", "", "layers that differ"},
@@ -177,12 +176,15 @@ std::set<std::string, std::less<>> script_words(std::string path) {
   return out;
 }
 
-void refuse_script(const MegatronArguments& args) {
+void refuse_script(MegatronArguments& args) {
   const auto& script = args.script();
   if (!script) return;
   const auto words = script_words(script->path);
+  const auto reads = [&](std::string_view word) {  // layers of Mamba by a pattern
+    return (word == "mamba" || word == "hybrid") && is_hybrid(args);
+  };
   for (const ForeignScript& each : kForeignScripts)
-    if (words.contains(each.word))
+    if (words.contains(each.word) && !reads(each.word))
       args.fail_at(
           script->line, script->name(),
           fmt::format(
@@ -193,7 +195,8 @@ void refuse_script(const MegatronArguments& args) {
 /// --spec names a module with layers of its own, unless these are GPT's.
 void refuse_layers(MegatronArguments& args) {
   if (const std::string spec = args.text("spec", "local");
-      spec != "local" && spec.find("gpt_layer") == spec.npos)
+      spec != "local" && spec.find("gpt_layer") == spec.npos &&
+      !(is_hybrid(args) && (spec.find("hybrid_stack") != spec.npos || spec.find("mamba_stack") != spec.npos)))
     fail_foreign(args, "spec", "layers of a module");
   if (!args.has("activation_func")) return;
   const std::string activation = args.text("activation_func", "");
@@ -213,11 +216,14 @@ void refuse_foreign(MegatronArguments& args) {
   for (const Foreign& each : kForeign) {
     const bool used =
         each.none ? !args.nothing(each.name) && args.text(each.name, "") != each.none : args.flag(each.name);
-    if (used) fail_foreign(args, each.name, each.what);
+    const bool by_pattern = each.name == std::string_view("is_hybrid_model") && is_hybrid(args);
+    if (used && !by_pattern) fail_foreign(args, each.name, each.what);
   }
+  const bool hybrid = is_hybrid(args);  // has layers of Mamba, whose widths are read
   for (const std::string& name : args.unread())
     for (const ForeignPrefix& each : kForeignPrefixes)
-      if (name.starts_with(each.begin) && !args.nothing(name)) fail_foreign(args, name, each.what);
+      if (name.starts_with(each.begin) && !args.nothing(name) && !(hybrid && name.starts_with("mamba_")))
+        fail_foreign(args, name, each.what);
 }
 
 void refuse_unknown(MegatronArguments& args) {

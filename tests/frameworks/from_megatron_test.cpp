@@ -394,7 +394,7 @@ TEST_CASE("a YAML file may have a command line's names, with dashes") {
 }
 
 TEST_CASE("arguments without a place in a plan are refused, or ignored by name") {
-  const std::string arguments[] = {"hybrid_layer_pattern M-M*",
+  const std::string arguments[] = {"is_hybrid_model",
                                    "experimental_attention_variant dsa",
                                    "attention_output_gate",
                                    "moe_latent_size 64",

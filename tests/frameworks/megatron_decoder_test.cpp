@@ -118,6 +118,43 @@ TEST_CASE("a mixed decoder that is exported is read back") {
   }
 }
 
+TEST_CASE("a pattern gives each layer one branch, and its bars the stages") {
+  const std::string hybrid =
+      "--hidden-size 64 --num-attention-heads 4 --seq-length 32 --max-position-embeddings 32 --vocab-size 512 "
+      "--make-vocab-size-divisible-by 1 --micro-batch-size 1 --global-batch-size 16 --position-embedding-type none "
+      "--untie-embeddings-and-output-weights --disable-bias-linear --mamba-head-dim 16 --mamba-state-dim 8 "
+      "--mamba-num-groups 2 --hybrid-layer-pattern ";
+  SUBCASE("weights equal a count by hand") {
+    constexpr std::int64_t h = 64, v = 512, inner = 128, heads = 8, groups = 2, state = 8, kernel = 4;
+    constexpr std::int64_t channels = inner + 2 * groups * state;
+    constexpr std::int64_t space =
+        h * (inner + channels + heads) + channels * (kernel + 1) + 3 * heads + inner + inner * h;
+    CHECK(weights_of(hybrid + "M-M*-") == 2 * v * h + 6 * 2 * h + 2 * space + 4 * h * h + 2 * 2 * h * 4 * h);
+  }
+  const auto plan = from_megatron("python pretrain_mamba.py " + hybrid +
+                                      "'M-M*|-M-|M*-|M-M-' --pipeline-model-parallel-size 2",
+                                  "train.sh", {"8xH100", 2}, 2, {})
+                        .plan;
+  CHECK(plan.schedule == "interleaved_1f1b");
+  REQUIRE(plan.stages.size() == 4);
+  CHECK(plan.model.parameters.at("mixers") ==
+        "state_space+none+state_space+nope+none+state_space+none+"
+        "state_space+nope+none+state_space+none+state_space+none");
+  const auto refused = [&](const std::string& pattern) -> std::string {
+    try {
+      from_megatron(hybrid + pattern, "train.sh", {"8xH100", 2}, 2, {});
+    } catch (const core::BadInput& fault) {
+      return fault.what();
+    }
+    return "taken";
+  };
+  CHECK(refused("M-G").find("expected M, *, -, E") != std::string::npos);
+  CHECK(refused("'M-||M-'").find("has no layers") != std::string::npos);
+  CHECK(refused("M-/M-").find("multi-token prediction") != std::string::npos);
+  CHECK(refused("'M-|M-|M-' --pipeline-model-parallel-size 2").find("not equally many") != std::string::npos);
+  CHECK(refused("M- --num-layers 3").find("the pattern has 2") != std::string::npos);
+}
+
 TEST_CASE("parts of mixed decoders that exclude each other are refused") {
   CHECK(refusal("--squared-relu --swiglu").find("has no gate") != std::string::npos);
   CHECK(refusal("--window-size '(127,127)'").find("none after it") != std::string::npos);
@@ -127,8 +164,9 @@ TEST_CASE("parts of mixed decoders that exclude each other are refused") {
         std::string::npos);
   CHECK(refusal("--num-experts 4 --moe-layer-freq '[2]*8'").find("expected 1 for layers with experts") !=
         std::string::npos);
-  const std::string growing = "--num-layers 8 --hidden-size 64 --num-attention-heads 4 --seq-length 32 "
-                              "--max-position-embeddings 32 --vocab-size 512 --micro-batch-size 1 "
-                              "--step-batch-size-schedule 0:384,200B:768";
+  const std::string growing =
+      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 --seq-length 32 "
+      "--max-position-embeddings 32 --vocab-size 512 --micro-batch-size 1 "
+      "--step-batch-size-schedule 0:384,200B:768";
   CHECK_THROWS_AS(model_of(growing), core::BadInput);
 }
