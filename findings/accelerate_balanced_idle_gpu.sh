@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# question: accelerate's get_balanced_memory and infer_auto_device_map (device_map="balanced") place 8 equal layers on 4 GPUs with much room. How many
-#   layers does each GPU hold?
+# question: accelerate's get_balanced_memory and infer_auto_device_map (device_map="balanced") place 8 equal layers on 4
+#   GPUs with much room. How many layers does each GPU hold?
 # guess: 2 2 2 2.
-# saw: 2 3 3 0: the last GPU is idle. On 8 GPUs one layer each would fit, and 1 2 2 2 1 0 0 0 is chosen. 32 blocks on 8 GPUs give
-#   4 5 5 5 5 5 3 0. Each GPU but the last gets its share and a margin of more than one layer, which greedy filling uses up.
-# matters: A pipeline or a plan that takes its stages from "balanced" has an idle rank, and its slowest stage holds 1.5 to 2 times the even share.
+# saw: 2 3 3 0: the last GPU is idle. On 8 GPUs one layer each would fit, and 1 2 2 2 1 0 0 0 is chosen. 32 blocks on 8
+#   GPUs give 4 5 5 5 5 5 3 0. Each GPU but the last gets its share and a margin of more than one layer, which greedy
+#   filling uses up.
+# matters: A pipeline or a plan that takes its stages from "balanced" has an idle rank, and its slowest stage holds 1.5 to
+#   2 times the even share.
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"
 install torch==2.15.0 numpy==2.4.6

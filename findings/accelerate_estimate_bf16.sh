@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # question: What does `accelerate estimate-memory` report for training with Adam in bf16, per parameter?
-# guess: 16 bytes, as in fp32: a weight, a gradient and two moments of 4 bytes each, or 2 + 2 + 12 with a master copy.
-# saw: 8 bytes, half of what it reports for fp32 (16). In fp32 the sum of all parts is reported; in bf16 and fp16 the largest of model (4), gradients (6) and
-#   optimizer (8) is, as if they took turns. And it reports the model's own size in bf16 as 4 bytes per parameter, in fp16 as 2.
-# matters: The same parts add up to 18 bytes (4 + 6 + 8). A plan sized by the tool needs more than twice the memory, and the error
+# guess: 16 bytes.
+# saw: 8 bytes, half of what it reports for fp32 (16). In fp32 the sum of all parts is reported. In bf16 and fp16 it is
+#   the largest of model (4), gradients (6) and optimizer (8), as if they took turns. The model's own size is 4 bytes per
+#   parameter in bf16, and 2 in fp16.
+# matters: The same parts add up to 18 bytes. A plan sized by the tool needs more than twice the memory, and the error
 #   looks like the saving that mixed precision is believed to give.
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"

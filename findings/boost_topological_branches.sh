@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# question: Boost.Graph's topological_sort, reversed as its manual says: in which order do independent vertices come, such as the branches of a model?
-# guess: In ascending order of vertices.
-# saw: In descending order: 4 3 2 1 0 for five lone vertices. Of two towers the one that was added last comes first, and as a whole. networkx gives
-#   lone vertices in ascending order, and takes turns between the towers.
-# matters: Planners that cut a row of operators take it from such a sort. The order decides which tensors cross a cut and how long outputs of a branch wait,
-#   so two planners with the same costs and search find different plans.
+# question: Boost.Graph's topological_sort, reversed as its manual says: in which order do independent vertices come?
+# guess: In ascending order.
+# saw: In descending order: 4 3 2 1 0 for five lone vertices. Of two towers the one that was added last comes first, as a
+#   whole. networkx gives lone vertices in ascending order, and takes turns between the towers.
+# matters: Planners that cut a row of operators take the row from such a sort. The order decides which tensors cross a cut
+#   and how long outputs of a branch wait, so two planners with equal costs and searches find different plans.
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"
 install boost-headers==1.85.0.post1 networkx==3.6.1

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# question: A linear layer without bias is shared by two blocks (as in ALBERT or a looped transformer) and applied to 64 tokens. Do four
-#   popular counters report two uses and one set of weights?
-# guess: All count two uses. thop counts the weights twice, the others once.
-# saw: Uses: fvcore 2, ptflops 4 by modules and 2 by operators, thop 8, torchinfo 1/32 (a linear layer is multiplied by the batch, but not by the
-#   tokens). Weights: fvcore and ptflops 1, thop 2, torchinfo 3.
-# matters: A planner that takes costs from such a counter gives shared layers up to four times their time. Counters agree on plain
-#   networks, so the fault shows only with shared layers. Hooks run once per registration, and sums walk the tree of modules.
+# question: A linear layer without bias is shared by two blocks, as in ALBERT or a looped transformer. Do popular counters
+#   report two uses and one set of weights?
+# guess: thop counts two uses, which is right. The weights count twice in thop and once in torchinfo, ptflops and fvcore.
+# saw: Uses: fvcore 2, ptflops 4 by modules and 2 by operators, thop 8, torchinfo 1/32 (it multiplies a linear layer by
+#   the batch, but not by the tokens). Weights: fvcore and ptflops 1, thop 2, torchinfo 3.
+# matters: A planner that takes costs from such a counter charges shared layers two to four times. All but torchinfo agree
+#   on plain networks, so the error shows only with shared layers: hooks run once per registration, and sums walk the tree
+#   of modules.
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"
 install torch==2.15.0 numpy==2.4.6

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# question: CP-SAT chooses one of three strategies for each of 10 layers within a memory limit. The objective has costs in seconds, as floats. Is
-#   the answer that it calls OPTIMAL the best one?
-# guess: Yes. Float coefficients are scaled to integers relative to their size.
-# saw: Costs of 5 to 50 are exact, down to a thousandth of that. In microseconds the answer is up to 8 % above the best, and a hundredth of that
-#   52 %, always with status OPTIMAL, and with a bound equal to the value. Coefficients are rounded to an absolute step of about 1e-6.
-# matters: A planner that sums times of kernels in seconds gets plans chosen by rounded costs. Integers of nanoseconds avoid it.
+# question: CP-SAT chooses one of three strategies for each of 10 layers within a memory limit. The objective has costs in
+#   seconds, as floats. Is the answer that it calls OPTIMAL the best one?
+# guess: Yes. Floats are scaled to integers by relative size.
+# saw: Costs of 5 to 50 are exact, down to a thousandth of that. In microseconds the answer is up to 8 % above the best,
+#   and at a hundredth of that 52 %. The status is OPTIMAL although the solver's own bound is up to a third lower.
+#   Coefficients are rounded to an absolute step.
+# matters: A planner that sums times of kernels in seconds gets plans chosen by rounded costs. Integers of nanoseconds
+#   avoid it.
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"
 install ortools==9.15.6755

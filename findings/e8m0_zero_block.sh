@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# question: Do torch and ml_dtypes (JAX, NumPy) round fp32 numbers to float8_e8m0fnu, the scale of MX formats, in the same way?
-# guess: The same: to the nearest power of two, ties upwards or to even; 0 becomes the smallest scale.
-# saw: Powers and ties are the same (3 becomes 4, 6 becomes 8). 0 is not: torch gives 2^-127, ml_dtypes NaN. The type has no zero.
-# matters: The scale of a block of zeros (padding, unused experts, masked tokens) is 0 before the cast. The same recipe then trains in one
-#   framework and spreads NaN in the other, and a replay that compares the two fails on padding alone.
+# question: Do torch and ml_dtypes (JAX, NumPy) round fp32 numbers to float8_e8m0fnu, the scale of MX formats, in the same
+#   way?
+# guess: The same: to the nearest, ties to even.
+# saw: Ties go up in both (3 becomes 4, 6 becomes 8). 0 is not the same: torch gives 2^-127, ml_dtypes NaN. The type has
+#   no zero.
+# matters: The scale of a block of zeros (padding, unused experts, masked tokens) is 0 before the cast. One recipe then
+#   trains in one framework and spreads NaN in the other, and a comparison of the two fails on padding.
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"
 install torch==2.15.0 numpy==2.4.6

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# question: METIS divides a chain of 12 layers, the last of which costs as much as 12 others, into 4 parts. Is every part used?
-# guess: Yes. The last layer has a part of its own, and the other three share eleven layers: 4, 4, 3.
-# saw: One part is empty, by recursive bisection and by the direct method: loads 12, 6, 5, 0. Both accept it without a message, since fewer edges
-#   are cut and 12 is above the average anyway. Chains of equal layers are divided evenly and into connected parts.
-# matters: A language model's head is such a layer. A partitioner that balances by average leaves a device without layers, while a cut that
-#   minimises the slowest stage, then the next, uses all.
+# question: METIS divides a chain of 12 layers, the last of which costs as much as 12 others, into 4 parts. Is every part
+#   used?
+# guess: Yes, no part is empty.
+# saw: One part is empty, by recursive bisection and by the direct method: loads 12, 6, 5, 0. Neither prints a message.
+#   Fewer edges are cut, and 12 is above the average anyway. Chains of equal layers are divided evenly into connected
+#   parts.
+# matters: A language model's head is such a layer. A partitioner that balances by average leaves a device without layers.
+#   A cut that minimises the slowest stage, then the next, uses all devices (12, 4, 4, 3).
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"
 install pymetis==2025.2.2 numpy==2.4.6

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# question: MPICH on one host: do the bits of the first elements of an all-reduce (fp32 sum) change with the number of elements behind them, since the
-#   algorithm changes with the size?
-# guess: Yes: recursive doubling for short messages, reduce-scatter and all-gather for long ones, so sums are taken in another order.
-# saw: No. On 3, 4 and 5 ranks the first element has the same bits from 4 bytes to 4 MiB. MPI_Reduce differs instead: on 5 ranks it agrees with
-#   the all-reduce below 16 elements and from 1,024 elements on, and has other bits in between.
-# matters: Under MPICH a bucket size for gradients does not change results, so replays with other buckets can be compared bit by bit; a reduce and a broadcast
-#   in place of an all-reduce cannot. NCCL and Open MPI change algorithms with the size.
+# question: MPICH on one host: do the bits of the first element of an all-reduce (fp32 sum) depend on the number of
+#   elements behind it?
+# guess: Yes, as the algorithm changes with the size.
+# saw: No. On 3, 4 and 5 ranks the first elements have the same bits from 4 bytes to 4 MiB. MPI_Reduce differs instead: on
+#   5 ranks it agrees with the all-reduce below 16 elements and from 1,024 elements on, and has other bits in between.
+# matters: Under MPICH a bucket size for gradients does not change results, so replays with other buckets can be compared
+#   bit by bit. A reduce and a broadcast in place of an all-reduce cannot.
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"
 install mpi4py==4.1.2 mpich==5.0.2 numpy==2.4.6

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# question: oneDNN with scratchpad_mode::user, so that the caller owns all scratch memory: how does the scratchpad of a linear layer's weight gradient (f32,
-#   AVX2) grow with threads?
-# guess: Linearly: each thread has a partial sum or a packed block.
-# saw: It is 0 bytes at every number of threads. The product allocates its packing buffers itself, in every call and outside the scratchpad: 0.5 MB or more on
-#   one thread, over twice that on four threads.
-# matters: A memory limit that counts weights, activations and scratchpads misses these buffers: a replay that accounts for every byte is below the truth, by an
-#   amount that grows with threads. The mode promises less than its name.
+# question: oneDNN with scratchpad_mode::user, so that the caller owns all scratch memory: how does the scratchpad of a
+#   linear layer's weight gradient (f32, AVX2) grow with threads?
+# guess: Linearly.
+# saw: It is 0 bytes at every number of threads. The product allocates its packing buffers itself, in every call and
+#   outside the scratchpad: 0.5 MB or more on one thread, and over twice that on four threads.
+# matters: A memory limit that counts weights, activations and scratchpads misses these buffers. A replay that accounts
+#   for every byte is below the truth, by an amount that grows with threads.
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"
 install onednn-cpu-gomp==2023.2.0 onednn-devel-cpu-gomp==2023.2.0

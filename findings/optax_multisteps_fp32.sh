@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# question: optax.MultiSteps accumulates gradients of bf16 parameters over micro-batches. Of which type is its sum, and those of Adam's moments?
-# guess: All bf16, the type of the parameters.
-# saw: The sum is fp32, 4 bytes per parameter; Adam's moments inside are bf16, 2 bytes each. The state takes as much as parameters and gradients together.
-# matters: Accumulation in optax adds 4 bytes per parameter, which a plan that counts a sum in the gradients' type misses: a third more than 12 bytes of bf16
-#   parameters, gradients and moments.
+# question: optax.MultiSteps accumulates gradients of bf16 parameters over micro-batches. Of which type is its sum, and
+#   those of Adam's moments?
+# guess: bf16, like the parameters.
+# saw: The sum is fp32, 4 bytes per parameter. Adam's moments inside are bf16, 2 bytes each.
+# matters: Accumulation in optax adds 4 bytes per parameter. A plan that counts a sum in the gradients' type misses half
+#   of that: 2 of the 12 bytes that parameters, gradients, moments and the sum take.
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"
-install jax==0.9.2 jaxlib==0.9.2 numpy==2.4.6 optax==0.2.8
+install jax==0.9.2 jaxlib==0.9.2 numpy==2.4.6
+add optax==0.2.8 absl-py==2.5.1
 export JAX_PLATFORMS=cpu
 cat > "$work/check.py" <<'PYTHON'
 import jax

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# question: oneTBB under global_control(max_allowed_parallelism, 1): what does max_concurrency say inside task_arena(4), and how many threads run?
-# guess: 1, and one thread.
-# saw: It says 4, as without the limit, while one thread runs everything. parallel_for with static_partitioner cuts the work into 4 pieces for it. A default
-#   arena and default_concurrency ignore the limit as well.
-# matters: Kernels and searches that size partial sums, chunks or budgets by max_concurrency do not see a limit that a command-line option sets by
-#   global_control: costs are measured with the pieces of many threads and the speed of one. active_value() of global_control has the limit.
+# question: oneTBB under global_control(max_allowed_parallelism, 1): what does max_concurrency return inside
+#   task_arena(4)?
+# guess: 1.
+# saw: 4, as without the limit, while one thread runs everything. parallel_for with static_partitioner cuts the work into
+#   4 pieces for it. A default arena and default_concurrency ignore the limit as well.
+# matters: Kernels and searches that size partial sums, chunks or budgets by max_concurrency do not see a limit that a
+#   command-line option sets by global_control. Costs are measured with the pieces of many threads and the speed of one.
+#   active_value of global_control has the limit.
 set -euo pipefail
 source "$(dirname "$0")/common/setup.sh"
 install tbb==2022.3.1 tbb-devel==2022.3.1
