@@ -64,9 +64,10 @@ void read_megatron_statements(MegatronArguments& args, plan::ModelRef& model) {
   p["attention_dropout"] = in_digits(args.number("attention_dropout", kDropout));
   p["hidden_dropout"] = in_digits(args.number("hidden_dropout", kDropout));
   if (model.name != "gpt") {
+    const auto mixers = p.find("mixers");
+    const bool latent = model.name == "deepseek_v3" || (mixers != p.end() && mixers->second == "latent");
     p["rope_base"] = in_digits(args.number("rotary_base", kBase));
-    p["rope_scaling"] =
-        models::written(model.name == "deepseek_v3" ? latent_scaling(args) : plain_scaling(args));
+    p["rope_scaling"] = models::written(latent ? latent_scaling(args) : plain_scaling(args));
     const std::string positions = std::to_string(args.count("max_position_embeddings", 1));
     if (args.has("max_position_embeddings") && positions != p["sequence"]) p["positions"] = positions;
   }

@@ -98,6 +98,12 @@ TEST_CASE("parts of single layers are read") {
   CHECK(parameter("--num-experts 4 --moe-shared-expert-intermediate-size 48", "shared_width") == "48");
 }
 
+TEST_CASE("latent attention without experts has the rotary scaling of latent attention") {
+  const std::string latent = "--multi-latent-attention --position-embedding-type rope ";
+  CHECK(parameter(latent, "rope_scaling").starts_with("yarn:"));
+  CHECK_FALSE(model_of(kBase + latent + "--rope-type rope").parameters.contains("rope_scaling"));
+}
+
 TEST_CASE("a mixed decoder that is exported is read back") {
   for (const char* arguments :
        {"--position-embedding-type rope", "--squared-relu --group-query-attention --num-query-groups 2",
