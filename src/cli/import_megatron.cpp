@@ -63,6 +63,7 @@ core::ExitCode run(const ImportMegatronFlags& flags) {
   experiment::derive_in_flight(problem, read.plan, flags.file);
   const std::string reserve = reserve_usual(problem, read.plan);
   core::write_file(flags.output, plan::to_yaml(graph, plan::written_to(flags.output, read.plan)));
+  for (const std::string& note : read.notes) say("note: " + note + "\n");
   if (!read.unread.empty()) say(fmt::format("not read: {}\n", fmt::join(read.unread, ", ")));
   print(fmt::format("{}: {}, {:.1f} M parameters, {}\n{}", flags.output, graph.name(),
                     static_cast<double>(graph.parameters()) * 1e-6,

@@ -425,6 +425,14 @@ TEST_CASE("arguments without a place in a plan are refused, or ignored by name")
                        "train.sh: moe_latent_size is to be ignored, and is not in the file", core::BadInput);
 }
 
+TEST_CASE("dropout that a model of the zoo leaves out is noted") {
+  const auto notes = [](const std::string& text) { return read(text, 1).notes.size(); };
+  CHECK(notes(kLlama) == 1);
+  CHECK(notes(kLlama + "--attention-dropout 0 --hidden-dropout 0.0") == 0);
+  CHECK(notes(kModel) == 0);                            // a gpt has its masks
+  CHECK(read(yaml(kOn), 1, "run.yaml").notes.empty());  // Megatron-Bridge's recipes turn it off
+}
+
 TEST_CASE("a switch of a command line has no value, or a clear one") {
   CHECK(read(kLlama + "--bf16", 1).plan.training.precision);
   CHECK(read(kLlama + "--bf16 $MORE_ARGS", 1).plan.training.precision);

@@ -11,8 +11,9 @@
 namespace penstock::frameworks {
 
 struct MegatronRun {
-  plan::Plan plan;                  ///< stages without in-flight counts
-  std::vector<std::string> unread;  ///< arguments that change no plan: data, logs, learning rates
+  plan::Plan plan;                   ///< stages without in-flight counts
+  std::vector<std::string> unread;   ///< arguments that change no plan: data, logs, learning rates
+  std::vector<std::string> notes{};  ///< in words: parts of the run that its model leaves out
 };
 
 /// Reads a bash script with the arguments of pretrain_gpt.py, or a YAML file with the same names. The plan has
