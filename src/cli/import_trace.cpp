@@ -30,7 +30,7 @@ struct ImportTraceFlags {
 
 constexpr const char* kProfileRecord = "profile.json";
 
-/// Splits "3=trace.json" into rank and file; a file name alone has no rank.
+/// Splits "3=trace.json" into rank and file. Other texts are file names.
 std::pair<std::optional<std::int64_t>, std::string> rank_and_file(const std::string& text) {
   const std::size_t equals = text.find('=');
   std::int64_t rank = 0;
@@ -130,6 +130,8 @@ void add_import_trace(CLI::App& import, Action& action) {
           "write here: comparison.svg (measured above simulated), measured.pftrace and simulated.pftrace "
           "(ui.perfetto.dev), comparison.csv (a line per pass), profile.json")
       ->type_name("DIR");
+  command->add_flag("--force")->description(
+      "replace files of these names that another command wrote");  // see forced()
   add_json(*command, flags->json);
   flags->wide.add(*command);
   command->callback(

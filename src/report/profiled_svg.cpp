@@ -13,7 +13,8 @@
 namespace penstock::report {
 namespace {
 
-/// Devices 2i and 2i + 1 of the result: the i-th recorded rank, measured and simulated.
+/// Devices 2i and 2i + 1 of the result: the i-th recorded rank, measured and simulated. The trace has no iteration time,
+/// which both runs would share: lanes then state no share of it.
 struct LanePairs {
   trace::Trace trace;
   std::vector<std::string> names;
@@ -23,7 +24,6 @@ LanePairs lane_pairs(const trace::ProfiledRun& run) {
   LanePairs out;
   std::vector<std::size_t> place(run.simulated.devices.size(), 0);
   out.trace.mini_batch = run.measured.mini_batch;
-  out.trace.iteration = std::max(run.measured.iteration, run.simulated.iteration);
   for (const trace::RankTimes& rank : run.ranks) {
     place[rank.device.index()] = out.names.size();
     trace::DeviceTrace lane;

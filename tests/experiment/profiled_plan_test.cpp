@@ -126,7 +126,7 @@ TEST_CASE("a profile of a perturbed run gives back its times to the microsecond,
   }
 }
 
-TEST_CASE("causes add up, and a run whose passes alone differ leaves nothing for messages") {
+TEST_CASE("causes add up, and a run that differs only in passes leaves nothing for messages") {
   const ProfiledChain c = chain(3, 6);
   const trace::Trace run = c.simulated(kBadDay);
   const auto found = experiment::compare_profiles(c.problem(), c.plan, profiles(run, 3), {});
@@ -137,7 +137,7 @@ TEST_CASE("causes add up, and a run whose passes alone differ leaves nothing for
   CHECK(found.causes[0].time.value() > 1e-3);
   CHECK(found.causes[1].time.value() > 1e-3);
   CHECK(std::abs(found.causes[3].time.value()) < 2e-5);  // rounding of 36 passes to nanoseconds
-  // Slower links alone: all of the difference is due to messages.
+  // With slower links and equal passes, all of the difference is due to messages.
   ProfiledChain slow = chain(3, 6);
   slow.cluster = support::tiny_cluster(4, 1 << 30, 1e5);
   const auto late = experiment::compare_profiles(c.problem(), c.plan, profiles(slow.simulated(), 3), {});

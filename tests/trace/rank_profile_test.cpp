@@ -115,7 +115,7 @@ TEST_CASE("a packed profile is read as an unpacked one, and a damaged one is ref
   CHECK_THROWS_AS(trace::read_rank_profile(scratch.path("none.json")), core::BadInput);
 }
 
-TEST_CASE("what is no profile is refused, with the event") {
+TEST_CASE("a file that is no profile is refused, with the event") {
   CHECK(has(fault("{\"traceEvents\": [{\"ph\": "), "not valid JSON at byte"));
   CHECK(has(fault("[]"), "no list 'traceEvents'"));
   CHECK(has(fault("{\"traceEvents\": {}}"), "no list 'traceEvents'"));

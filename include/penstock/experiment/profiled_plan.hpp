@@ -10,10 +10,10 @@
 
 namespace penstock::experiment {
 
-/// Simulates the plan, matches the profiles with it (trace::match_profiles), and divides the difference of the
-/// iteration times: the plan is simulated again with measured forward passes, then also with measured backward passes,
-/// then also with measured optimizer steps. The rest is due to messages, waits and the host between passes. The plan
-/// must be valid (score::violations). Throws as match_profiles and sim::simulate.
+/// Simulates the plan and matches the profiles with it (trace::match_profiles). Divides the difference of the iteration
+/// times: simulates again with measured forward passes, then also with backward passes, then also with optimizer steps.
+/// The rest is due to messages, waits and the host between passes. The plan must be valid (score::violations). Throws
+/// like match_profiles and sim::simulate.
 report::ProfiledPlan compare_profiles(const cost::Problem& problem, const plan::Plan& plan,
                                       const std::vector<trace::RankProfile>& profiles,
                                       std::optional<std::int64_t> step,
