@@ -11,9 +11,9 @@
 #include "penstock/sim/measured_passes.hpp"
 #include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "support/fixed_costs.hpp"
 #include "support/kineto_text.hpp"
 #include "support/near.hpp"
+#include "support/random_problem.hpp"
 #include "support/tiny.hpp"
 
 using namespace penstock;
@@ -26,7 +26,7 @@ namespace {
 struct ProfiledChain {
   graph::OpGraph graph;
   cluster::Cluster cluster;
-  support::FixedCosts costs;
+  support::LaunchCosts costs;
   plan::Plan plan;
   cost::Problem problem() const { return {graph, cluster, costs, plan.training}; }
   schedule::ScheduledPlan scheduled() const { return score::scheduled(problem(), plan); }
@@ -45,7 +45,7 @@ ProfiledChain chain(std::size_t stages, std::int64_t micro_batches, const std::s
   for (int v = 1; v < static_cast<int>(stages); ++v) edges.emplace_back(v - 1, v);
   ProfiledChain c{support::tiny_graph(stages, edges),
                   support::tiny_cluster(stages + 1, 1 << 30, 1e6),
-                  support::FixedCosts::uniform(stages, 1e-3, 2e-3),
+                  support::LaunchCosts({stages, {0, 1e-3}}),
                   {}};
   c.plan.training.mini_batch = micro_batches;
   c.plan.schedule = schedule;
@@ -217,7 +217,7 @@ TEST_CASE("a run in another order is noted, and passes that overlap, repeat or l
   const auto found = experiment::compare_profiles(c.problem(), c.plan, profiles(other.simulated(), 2), {});
   CHECK(contains(found.run.notes.at(0), "where the plan has the"));
   auto wrong = profiles(c.simulated(), 2);
-  wrong[0].passes[1].time.start = wrong[0].passes[0].time.end - 1000;
+  wrong[0].passes[1].time.start = wrong[0].passes[0].time.end - 5000;
   CHECK(contains(refusal(c, wrong), "passes of a rank cannot overlap"));
   wrong = profiles(c.simulated(), 2);
   wrong[0].passes[1].micro_batch = wrong[0].passes[0].micro_batch;
