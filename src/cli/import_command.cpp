@@ -31,11 +31,11 @@ void ImportOutputs::write(const ImportedModel& imported) const {
 }
 
 void add_import(CLI::App& app, Action& action) {
-  auto* import =
-      app.add_subcommand("import", "Turn what another tool wrote into a model, a plan, costs or a cluster.");
+  auto* import = app.add_subcommand(
+      "import", "Turn what another tool wrote into a model, a plan, costs, a cluster or a comparison.");
   import->require_subcommand(1);
   for (auto add : {add_import_hf, add_import_megatron, add_import_pipedream, add_import_piper,
-                   add_import_kernels, add_import_topo})
+                   add_import_kernels, add_import_topo, add_import_trace})
     add(*import, action);
 }
 

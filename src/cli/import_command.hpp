@@ -26,6 +26,7 @@ void add_import_piper(CLI::App& import, Action& action);
 void add_import_kernels(CLI::App& import, Action& action);
 void add_import_megatron(CLI::App& import, Action& action);
 void add_import_topo(CLI::App& import, Action& action);
+void add_import_trace(CLI::App& import, Action& action);
 void add_import_hf(CLI::App& import, Action& action);
 
 }  // namespace penstock::cli

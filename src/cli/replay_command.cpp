@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "file_set.hpp"
+#include "folder_delivery.hpp"
 #include "heartbeat.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/quantity_text.hpp"
@@ -33,34 +33,6 @@ struct ReplayCommandFlags {
 
 constexpr const char* kRecord = "comparison.json";  ///< names who wrote the others
 
-/// Files on their way into a folder: `commit` moves them there together; without it none is left.
-class FolderDelivery {
- public:
-  explicit FolderDelivery(const std::string& folder)
-      : folder_((fs::path(folder) / "").parent_path()), waiting_(folder_.string()) {}
-
-  /// Throws where another's files of these names are in the folder.
-  static void check(const fs::path& folder, bool force) {
-    std::vector<std::string> files;
-    for (const char* name : {"measured.pftrace", "measured.svg", "simulated.pftrace", "simulated.svg",
-                             "comparison.csv", kRecord})
-      files.push_back((folder / name).string());
-    check_replaceable(files, files.back(), "penstock replay", force);
-  }
-
-  std::string path(const std::string& name) const { return waiting_.path() + "/" + name; }
-  void commit() const {
-    fs::create_directories(folder_);
-    fs::rename(path(kRecord), folder_ / kRecord);
-    for (const auto& entry : fs::directory_iterator(waiting_.path()))
-      fs::rename(entry.path(), folder_ / entry.path().filename());
-  }
-
- private:
-  fs::path folder_;
-  core::TemporaryFolder waiting_;
-};
-
 void write_timeline(const FolderDelivery& to, const std::string& name, const trace::Trace& trace,
                     const cluster::Cluster& cluster, const std::string& plan) {
   report::write_perfetto(to.path(name + ".pftrace"), trace, &cluster);
@@ -81,7 +53,7 @@ void write_all(const ReplayCommandFlags& flags, const experiment::ReplayOutcome&
     if (!flags.losses.empty()) core::write_file(flags.losses, losses_csv(replayed.measured.losses));
   };
   if (flags.folder.empty()) return write_losses();
-  const FolderDelivery to(flags.folder);
+  const FolderDelivery to(flags.folder, kRecord);
   write_timeline(to, "measured", replayed.measured.trace, cluster, replayed.row.plan);
   write_timeline(to, "simulated", replayed.simulated, cluster, replayed.row.plan);
   core::write_file(to.path("comparison.csv"), report::comparison_csv(replayed.comparison));
@@ -104,7 +76,11 @@ std::string graph_line(const std::vector<core::Seconds>& launches) {
 }
 
 core::ExitCode run(const ReplayCommandFlags& flags, const CommandContext& session) {
-  if (!flags.folder.empty()) FolderDelivery::check(flags.folder, session.force);
+  if (!flags.folder.empty())
+    FolderDelivery::check(
+        flags.folder,
+        {"measured.pftrace", "measured.svg", "simulated.pftrace", "simulated.svg", "comparison.csv", kRecord},
+        kRecord, "penstock replay", session.force);
   const std::string text = core::read_file(flags.file);
   const plan::PlanHead head = head_of(text, flags.file, {}, flags.cluster);
   const graph::OpGraph graph = experiment::load_model(head.model);

@@ -104,24 +104,31 @@ std::string fitted(const std::string& title, double width) {
   return title.substr(0, begin) + " …" + title.substr(end);
 }
 
-}  // namespace
-
-std::string heading(const TimelineScene& scene) {
+/// Iteration time and samples per second, bubble, exposed communication, peak memory.
+std::string summary_line(const TimelineScene& scene) {
   const trace::Summary& s = scene.summary;
-  const auto& [width, title, step, items, bubble] = scene.style;
-  const double per_step = s.samples_per_second * to_seconds(step).value();
-  std::string line = step.value() > 0 ? fmt::format("iteration {:.10g} steps · {:.3g} {}/step",
-                                                    scene.trace.iteration / step, per_step, items)
-                                      : fmt::format("iteration {} · {:.1f} {}/s", show(s.iteration),
-                                                    s.samples_per_second, items);
-  line += fmt::format(" · bubble {:.1f} %{}", 100 * bubble.value_or(s.bubble),
-                      bubble ? " of the longest rank span" : "");
+  const TimelineStyle& style = scene.style;
+  const double per_step = s.samples_per_second * to_seconds(style.step).value();
+  std::string line =
+      style.step.value() > 0
+          ? fmt::format("iteration {:.10g} steps · {:.3g} {}/step", scene.trace.iteration / style.step,
+                        per_step, style.items)
+          : fmt::format("iteration {} · {:.1f} {}/s", show(s.iteration), s.samples_per_second, style.items);
+  line += fmt::format(" · bubble {:.1f} %{}", 100 * style.bubble.value_or(s.bubble),
+                      style.bubble ? " of the longest rank span" : "");
   if (scene.shows(TaskKind::transfer) || scene.shows(TaskKind::all_reduce))
     line += fmt::format(" · exposed communication {:.1f} %", 100 * s.exposed_communication);
   if (scene.layout.memory > 0) line += fmt::format(" · peak memory {}", show(s.peak_memory));
-  return text_element(TimelineLayout::kLeft, 26, "title",
-                      title.empty() ? "Pipeline timeline" : fitted(title, width)) +
-         text_element(TimelineLayout::kLeft, 48, "summary", line);
+  return line;
+}
+
+}  // namespace
+
+std::string heading(const TimelineScene& scene) {
+  const TimelineStyle& style = scene.style;
+  const std::string title = style.title.empty() ? "Pipeline timeline" : fitted(style.title, style.width);
+  return text_element(TimelineLayout::kLeft, 26, "title", title) +
+         text_element(TimelineLayout::kLeft, 48, "summary", style.summary.value_or(summary_line(scene)));
 }
 
 std::string legend(const TimelineScene& scene) {

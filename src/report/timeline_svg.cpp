@@ -30,8 +30,10 @@ TimelineLayout layout_for(int width, const std::vector<trace::DeviceTrace>& devi
 /// With more devices, equal lanes are drawn once.
 constexpr std::size_t kMostApart = 32;
 
-/// Returns "device 3"; for several equal ones "8-15", or the first and the last.
-std::string name_of(const std::vector<std::size_t>& devices) {
+/// Returns "device 3" or its own name; for several equal ones "8-15", or the first and the last.
+std::string name_of(const std::vector<std::size_t>& devices, const std::vector<std::string>& names) {
+  if (!names.empty())
+    return names[devices.front()] + (devices.size() == 1 ? "" : " … " + names[devices.back()]);
   if (devices.size() == 1) return fmt::format("device {}", devices.front());
   const bool row = devices.back() - devices.front() + 1 == devices.size();
   return fmt::format("{}{}{}", devices.front(), row ? "-" : " … ", devices.back());
@@ -47,7 +49,7 @@ std::vector<DrawnLanes> drawn_lanes(const TimelineScene& scene, const std::vecto
     if (fresh) out.push_back({out.size(), {}, ""});
     out[found->second].devices.push_back(d);
   }
-  for (DrawnLanes& lane : out) lane.name = name_of(lane.devices);
+  for (DrawnLanes& lane : out) lane.name = name_of(lane.devices, scene.style.names);
   return out;
 }
 

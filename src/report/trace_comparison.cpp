@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "comparison_parts.hpp"
 #include "csv.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/report/difference.hpp"
@@ -26,7 +27,7 @@ std::string percent(double share) {
 template <class Show>
 void add(Table& table, const std::string& where, const std::string& what, const QuantityPair& pair,
          Show show) {
-  table.add({where, what, show(pair.measured), show(pair.simulated), percent(pair.error())});
+  table.add({where, what, show(pair.measured), show(pair.simulated), error_text(pair)});
 }
 
 std::string quantities(const TraceComparison& c, const ScreenLimits& screen) {
@@ -47,23 +48,6 @@ std::string quantities(const TraceComparison& c, const ScreenLimits& screen) {
   return table.text(screen);
 }
 
-std::string kinds(const TraceComparison& c, const ScreenLimits& screen) {
-  const Align right = Align::right;
-  Table table({{"tasks"},
-               {"count", right},
-               {"measured", right},
-               {"simulated", right},
-               {"error", right},
-               {"mean |error|", right},
-               {"worst", right, 2},
-               {"start off by", right, 1}});
-  for (const trace::KindPair& kind : c.kinds)
-    table.add({std::string(name(kind.kind)), std::to_string(kind.count), time(kind.total.measured),
-               time(kind.total.simulated), percent(kind.total.error()),
-               fmt::format("{:.1f} %", kind.mean_error * 100), percent(kind.worst), time(kind.start_shift)});
-  return table.text(screen);
-}
-
 std::string headline(const ReplayRow& row) {
   return fmt::format(
       "{}: {} measured ({} to {}, {} iterations, {}), {} simulated: {}{}\n", row.plan,
@@ -72,14 +56,10 @@ std::string headline(const ReplayRow& row) {
       row.noisy() ? fmt::format("; noisy: known to {:.0f} % only", row.measured.noise() * 100) : "");
 }
 
-Json json(const QuantityPair& pair) {
-  return {{"measured", pair.measured}, {"simulated", pair.simulated}, {"error", pair.error()}};
-}
-
 Json memory_json(const std::array<QuantityPair, trace::kMemoryKinds>& at_peak) {
   Json out = Json::object();
   for (std::size_t kind = 0; kind < trace::kMemoryKinds; ++kind)
-    out[std::string(name(static_cast<plan::MemoryKind>(kind)))] = json(at_peak[kind]);
+    out[std::string(name(static_cast<plan::MemoryKind>(kind)))] = pair_json(at_peak[kind]);
   return out;
 }
 
@@ -87,22 +67,10 @@ Json stages_json(const TraceComparison& c) {
   Json out = Json::array();
   for (const trace::StagePair& stage : c.stages)
     out.push_back({{"stage", stage.stage.index()},
-                   {"compute_s", json(stage.compute)},
-                   {"exposed_communication_s", json(stage.exposed)},
-                   {"peak_memory_bytes", json(stage.peak)},
+                   {"compute_s", pair_json(stage.compute)},
+                   {"exposed_communication_s", pair_json(stage.exposed)},
+                   {"peak_memory_bytes", pair_json(stage.peak)},
                    {"at_peak", memory_json(stage.at_peak)}});
-  return out;
-}
-
-Json kinds_json(const TraceComparison& c) {
-  Json out = Json::array();
-  for (const trace::KindPair& kind : c.kinds)
-    out.push_back({{"kind", name(kind.kind)},
-                   {"count", kind.count},
-                   {"total_s", json(kind.total)},
-                   {"mean_error", kind.mean_error},
-                   {"worst_error", kind.worst},
-                   {"start_shift_s", kind.start_shift}});
   return out;
 }
 
@@ -118,9 +86,46 @@ std::string id(core::DeviceId device) {
 
 }  // namespace
 
+std::string error_text(const QuantityPair& pair) {
+  return percent(pair.error());
+}
+
+std::string kinds_table(const TraceComparison& c, const ScreenLimits& screen) {
+  const Align right = Align::right;
+  Table table({{"tasks"},
+               {"count", right},
+               {"measured", right},
+               {"simulated", right},
+               {"error", right},
+               {"mean |error|", right},
+               {"worst", right, 2},
+               {"start off by", right, 1}});
+  for (const trace::KindPair& kind : c.kinds)
+    table.add({std::string(name(kind.kind)), std::to_string(kind.count), time(kind.total.measured),
+               time(kind.total.simulated), error_text(kind.total),
+               fmt::format("{:.1f} %", kind.mean_error * 100), percent(kind.worst), time(kind.start_shift)});
+  return table.text(screen);
+}
+
+Json pair_json(const QuantityPair& pair) {
+  return {{"measured", pair.measured}, {"simulated", pair.simulated}, {"error", pair.error()}};
+}
+
+Json kinds_json(const TraceComparison& c) {
+  Json out = Json::array();
+  for (const trace::KindPair& kind : c.kinds)
+    out.push_back({{"kind", name(kind.kind)},
+                   {"count", kind.count},
+                   {"total_s", pair_json(kind.total)},
+                   {"mean_error", kind.mean_error},
+                   {"worst_error", kind.worst},
+                   {"start_shift_s", kind.start_shift}});
+  return out;
+}
+
 std::string comparison_table(const ReplayRow& row, const TraceComparison& comparison,
                              const ScreenLimits& screen) {
-  return headline(row) + '\n' + quantities(comparison, screen) + '\n' + kinds(comparison, screen);
+  return headline(row) + '\n' + quantities(comparison, screen) + '\n' + kinds_table(comparison, screen);
 }
 
 std::string comparison_csv(const TraceComparison& comparison) {

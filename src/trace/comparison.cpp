@@ -70,7 +70,8 @@ void match_tasks(const Trace& measured, const Trace& simulated, TraceComparison&
 }
 
 KindPair of_kind(const std::vector<TaskPair>& tasks, TaskKind kind, std::int64_t mini_batches) {
-  KindPair out{kind};
+  KindPair out;
+  out.kind = kind;
   std::vector<double> errors;
   for (const TaskPair& task : tasks) {
     if (task.kind != kind) continue;

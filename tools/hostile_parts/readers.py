@@ -78,6 +78,11 @@ SIMUMAX = {"sys_name": "a100_pcie", "accelerator": {
            "sdp_fwd": {"tflops": 312, "accurate_efficient_factor": {
                "batch=1, seq_len=4096, head_num=16, kv_head_num=16, qk_head_dim=128, v_head_dim=128": 0.6}}},
     "bandwidth": {"default": {"gbps": 1400, "efficient_factor": 0.9, "latency_us": 3}}}}
+KINETO = {"distributedInfo": {"rank": 2, "world_size": 4}, "host_name": "a", "baseTimeNanoseconds": 1790857026000000000,
+          "traceEvents": [{"ph": "X", "cat": cat, "name": name, "ts": start, "dur": length} for cat, name, start, length in [
+              ("user_annotation", "ProfilerStep#3", 10, 900), *((cat, name, 50 + 100 * i, 80) for i, pair in enumerate(
+                  [("1F0", "linear"), ("1B0", "mm"), ("1F1", "linear"), ("1B1", "mm"), ("1F2", "linear"), ("1B2", "mm"), ("1F3", "linear"),
+                   ("1B3", "mm")]) for cat, name in (("user_annotation", "PP:" + pair[0]), ("cpu_op", "aten::" + pair[1])))]]}
 SCHEDULE = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n"
 RUNS = """set,id,group,cluster,devices,layers,hidden,heads,kv_heads,ffn,sequence,vocabulary,block,positions,attention,element_bytes,layers_per_stage,tp,pp,dp,micro_batch,mini_batch,schedule,recompute,zero,ignored,measured_s,measured_gib
 s,1,g,c,4,4,1024,16,16,4096,1024,32000,gpt,table,flash,2,,2,2,1,1,8,1f1b,full,0,,0.4,9.5
@@ -163,6 +168,7 @@ def readers():
                [("import", "kernels", "bad.json", "-o", "out.yaml", "--force"),
                 ("plan", *gpt, *on, "--mini-batch", "4", "--planner", "data_parallel", "--json", "--costs", "out.yaml")], "json"),
         Reader("plan", "bad.yaml", Tree(PLAN), [("simulate", "bad.yaml", "--json")], "yaml"),
+        Reader("profile of torch", "bad.json", Tree(KINETO), [("import", "trace", "bad.json", "--plan", "p.yaml", "--json")], "json"),
         Reader("schedule", "bad.csv", SCHEDULE, [("schedule", "bad.csv", "--json")], "table"),
         Reader("experiment", "bad.yaml", Tree(EXPERIMENT), [("run", "bad.yaml", "-o", "out", "--json")], "yaml"),
         Reader("perturbation", "bad.yaml", Tree(PERTURBATION), [("simulate", "p.yaml", "--perturbation", "bad.yaml", "--json")], "yaml"),

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "penstock/trace/trace.hpp"
 
@@ -16,6 +17,9 @@ struct TimelineStyle {
   /// For abstract schedules: bubble of the longest rank span, shown instead of the idle share of the
   /// iteration.
   std::optional<double> bubble = {};
+  std::vector<std::string> names = {};  ///< [device] name of its lane; empty: "device 3"
+  std::optional<std::string> summary =
+      {};  ///< line below the heading; none: iteration time, bubble, peak memory
 };
 
 /// A self-contained SVG on white: one lane per device with its computations, transfers and, if the trace has

@@ -17,6 +17,7 @@ _HOMES = {
     "build": "pipeline",
     "from_onnx": "onnx_import",
     "from_torch": "torch_import",
+    "name_passes": "pass_names",
     "profile": "profiling",
 }
 

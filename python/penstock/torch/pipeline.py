@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 from .capture import Capture, Examples, capture, samples_of, split
 from .cut import Cutter, Part
 from .groups import gather
+from .pass_names import name_passes
 from .plan_file import CannotRun, Plan, read_plan
 from .tensors import parameter_names
 
@@ -82,7 +83,10 @@ class Pipeline:
         self._here = [i for i, ranks in enumerate(plan.ranks_of) if rank in ranks]
         self._replica = plan.ranks_of[self._here[0]].index(rank)
         group = self._groups([plan.pipeline(replica) for replica in range(plan.replicas)])[self._replica]
-        stages = [PipelineStage(parts[i].module.to(device), i, len(parts), device, group=group) for i in self._here]
+        stages = [
+            name_passes(PipelineStage(parts[i].module.to(device), i, len(parts), device, group=group))
+            for i in self._here
+        ]
         shares = plan.micro_batches * plan.replicas
 
         def divided(output: Any, target: Any) -> torch.Tensor:
