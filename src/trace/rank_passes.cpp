@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -14,7 +15,7 @@ namespace penstock::trace {
 namespace {
 
 /// ns: older profiles count microseconds since the epoch in doubles.
-constexpr std::int64_t kRounding = 1000;
+constexpr std::int64_t kClockRounding = 1000;
 
 using PassKey = std::tuple<TaskKind, core::StageId, std::int32_t>;
 
@@ -88,7 +89,7 @@ std::vector<AnnouncedPass> outermost(const RankProfile& profile, const HostInter
   std::vector<AnnouncedPass> out;
   for (const AnnouncedPass& pass : profile.passes) {
     if (pass.time.start < window.start || pass.time.start >= window.end) continue;
-    if (!out.empty() && pass.time.start < out.back().time.end - kRounding) {
+    if (!out.empty() && pass.time.start < out.back().time.end - kClockRounding) {
       if (pass.kind == out.back().kind && within(pass.time, out.back().time)) continue;
       resolver.fail(fmt::format(
           "a {} begins before the {} that began {:.3f} us earlier ends; passes of a rank cannot overlap",
@@ -112,12 +113,10 @@ std::optional<HostInterval> kernel_time(const RankProfile& profile, const HostIn
 
 /// From the first start to the last end of operators within the announcement; none if there are none.
 std::optional<HostInterval> operator_time(const RankProfile& profile, const HostInterval& announced) {
-  constexpr std::int64_t kRounding =
-      1000;  // ns: older profiles count microseconds since the epoch in doubles
   std::optional<HostInterval> out;
   auto op = std::ranges::lower_bound(profile.operators, announced.start, {}, &HostInterval::start);
   for (; op != profile.operators.end() && op->start < announced.end; ++op)
-    if (op->end <= announced.end + kRounding)
+    if (op->end <= announced.end + kClockRounding)
       out = out ? HostInterval{out->start, std::max(out->end, op->end)} : *op;
   return out;
 }
@@ -138,7 +137,7 @@ class PassClock {
   HostInterval time(const HostInterval& announced) {
     if (!by_kernels_ && !by_operators_) return announced;
     const auto found = by_kernels_ ? kernel_time(profile_, announced) : operator_time(profile_, announced);
-    if (!found) return {before_.value_or(announced.start), before_.value_or(announced.start)};
+    if (!found) return {std::max(before_, announced.start), std::max(before_, announced.start)};
     before_ = found->end;
     return *found;
   }
@@ -146,7 +145,7 @@ class PassClock {
  private:
   const RankProfile& profile_;
   bool by_kernels_ = false, by_operators_ = false;
-  std::optional<std::int64_t> before_;  ///< end of the pass before
+  std::int64_t before_ = std::numeric_limits<std::int64_t>::min();  ///< end of the pass before
 };
 
 /// Throws where the profile has other passes than the plan: by their numbers, else the first that differs.
