@@ -41,7 +41,7 @@ constexpr FrameworkMemory kDeepSpeed{
     .copies_gradients = true, .makes_lists = true, .bucket_numbers = 500'000'000};
 /// torch.optim.AdamW without an argument: foreach (torch/optim/adam.py, _multi_tensor_adam). torchtitan's
 /// default is fused (torchtitan/components/optimizer.py).
-constexpr FrameworkMemory kForeach{.makes_lists = true, .saves_gathered = true};
+constexpr FrameworkMemory kForeach{.makes_lists = true, .saves_gathered = true, .keeps_inputs = true};
 
 NamedRuntime fusing(const char* name, const FrameworkMemory& memory, const char* summary) {
   return {name, {.per_kernel = kEager, .memory = memory}, summary, kFitted};
@@ -61,7 +61,7 @@ const std::vector<NamedRuntime>& runtimes() {
              "Megatron-LM without CUDA graphs: Transformer Engine's or Apex's fused kernels"),
       fusing("deepspeed", kDeepSpeed, "DeepSpeed with Megatron's fused kernels"),
       {"torchtitan",
-       {.per_kernel = kEager, .fused_gates = false, .memory = {.saves_gathered = true}},
+       {.per_kernel = kEager, .fused_gates = false, .memory = {.saves_gathered = true, .keeps_inputs = true}},
        "torchtitan without torch.compile: PyTorch's operators one by one, of which RMSNorm is one",
        kFitted},
       fusing("automodel", kForeach,

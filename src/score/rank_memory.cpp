@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "penstock/cost/retained_inputs.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/plan/colocated.hpp"
 #include "penstock/schedule/plan_order.hpp"
@@ -130,9 +131,11 @@ std::vector<plan::MemoryByKind> stage_memories(const cost::Problem& problem, con
                                      stage.recompute ? std::min<std::int64_t>(in_flight, 1) : in_flight,
                                      plan::replica_placement(stage)));
     at(out.back(), MemoryKind::versions) = load.parameters * copies[s];
-    if (moments.by_stage.empty()) continue;
-    at(out.back(), MemoryKind::activations) = moments.by_stage[s].activations;
-    at(out.back(), MemoryKind::buffers) += moments.by_stage[s].buffers;
+    if (!moments.by_stage.empty()) {
+      at(out.back(), MemoryKind::activations) = moments.by_stage[s].activations;
+      at(out.back(), MemoryKind::buffers) += moments.by_stage[s].buffers;
+    }
+    at(out.back(), MemoryKind::activations) += cost::retained_inputs(problem, stage, load, samples);
   }
   return out;
 }
@@ -143,9 +146,11 @@ Bytes needed_in_turn(const cost::Problem& problem, const plan::Plan& judged,
   Bytes fixed, workspace, buffers, buckets, steps;
   for (const std::size_t s : stages) {
     const plan::Stage& stage = judged.stages[s];
-    auto memory =
-        cost::stage_memory(cost::stage_load(problem, stage), problem.memory, problem.training,
-                           plan::samples_per_device(judged, stage), 0, 0, plan::replica_placement(stage));
+    const std::int64_t samples = plan::samples_per_device(judged, stage);
+    const auto load = cost::stage_load(problem, stage);
+    auto memory = cost::stage_memory(load, problem.memory, problem.training, samples, 0, 0,
+                                     plan::replica_placement(stage));
+    at(memory, MemoryKind::activations) += cost::retained_inputs(problem, stage, load, samples);
     const auto take = [&](MemoryKind kind) { return std::exchange(at(memory, kind), Bytes(0)); };
     workspace = std::max(workspace, take(MemoryKind::workspace));
     buckets = std::max(buckets, take(MemoryKind::buckets));

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "penstock/cost/retained_inputs.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/schedule/plan_order.hpp"
 
@@ -146,6 +147,7 @@ plan::MemoryByKind fixed_memory(const cost::Problem& problem, const plan::Stage&
   auto memory = cost::stage_memory(load, problem.memory, problem.training, samples, 0, {},
                                    plan::replica_placement(stage));
   at(memory, MemoryKind::buffers) = core::Bytes(0);  // counted over time
+  at(memory, MemoryKind::activations) += cost::retained_inputs(problem, stage, load, samples);
   return memory;
 }
 

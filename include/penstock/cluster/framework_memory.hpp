@@ -29,6 +29,8 @@ struct FrameworkMemory {
   /// True: with sequence parallelism a product saves its gathered input whole (DTensor). False: it saves its part
   /// and gathers it again in the backward pass (Megatron-LM, LinearWithGradAccumulationAndAsyncCommunication).
   bool saves_gathered = false;
+  /// True: the last stage keeps the received tensor of every micro-batch until the step ends (torch's pipelining).
+  bool keeps_inputs = false;
   /// Numbers, in the precision of weights, of each buffer in which ZeRO's gradients are reduced.
   std::int64_t bucket_numbers = 0;
   friend bool operator==(const FrameworkMemory&, const FrameworkMemory&) = default;
@@ -36,9 +38,9 @@ struct FrameworkMemory {
 
 /// Returns a framework that holds no less than either.
 inline FrameworkMemory more_of(const FrameworkMemory& a, const FrameworkMemory& b) {
-  return {std::min(a.split, b.split), a.copies_gradients || b.copies_gradients,
-          a.makes_lists || b.makes_lists, a.saves_gathered || b.saves_gathered,
-          std::max(a.bucket_numbers, b.bucket_numbers)};
+  return {std::min(a.split, b.split),       a.copies_gradients || b.copies_gradients,
+          a.makes_lists || b.makes_lists,   a.saves_gathered || b.saves_gathered,
+          a.keeps_inputs || b.keeps_inputs, std::max(a.bucket_numbers, b.bucket_numbers)};
 }
 
 }  // namespace penstock::cluster
