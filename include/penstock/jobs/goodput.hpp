@@ -16,7 +16,7 @@ struct FailureCosts {
 /// Order Approximation to the Optimum Checkpoint Interval, CACM 17(9), 1974.
 core::Seconds young_interval(const FailureCosts& costs);
 
-/// The same interval to higher order; the MTBF where a checkpoint takes twice the MTBF or longer. Daly, A higher order estimate
+/// Interval that loses the least time, to higher order; the MTBF where a checkpoint takes twice the MTBF or longer. Daly, A higher order estimate
 /// of the optimum checkpoint interval for restart dumps, FGCS 22(3), 2006, equation 37.
 core::Seconds daly_interval(const FailureCosts& costs);
 

@@ -12,7 +12,7 @@
 
 namespace penstock::jobs {
 
-/// What a job does after a failure.
+/// Reaction of a job to a failure.
 enum class FaultPolicy : std::uint8_t {
   restart,  ///< restarts on as many devices as before: replacements are always there
   spare,    ///< takes a spare; without one it waits until a device is repaired
