@@ -23,6 +23,10 @@ namespace {
 
 constexpr double kHour = 3600, kDay = 86'400;  // seconds
 
+std::int64_t odd_factor(std::int64_t count) {
+  return count >> std::countr_zero(static_cast<std::uint64_t>(count));
+}
+
 std::int64_t nodes_of(const cluster::Cluster& cluster) {
   std::set<int> nodes;
   for (const cluster::Device& device : cluster.devices()) nodes.insert(device.node);
@@ -154,7 +158,9 @@ class SizingSearch {
     const cost::Problem problem{problem_.graph, cluster, problem_.costs, cell.training};
     if (told_) told_(fmt::format("{} by {}", name, planner.name));
     try {
-      SizedCluster found = sized_cluster(problem, search(problem, cell, setting_, stop_), goal_, machine_);
+      SearchSetting setting = setting_;
+      setting.options.any_degree = odd_factor(cell.cluster.devices) > 1;
+      SizedCluster found = sized_cluster(problem, search(problem, cell, setting, stop_), goal_, machine_);
       found.cluster = name;
       if (found.outcome.row.status != "ok") answer_.complete = false;
       answer_.costs = problem_.costs.source_on(cluster);
@@ -237,11 +243,14 @@ bool SizedCluster::meets(const SizingGoal& goal) const {
 }
 
 std::int64_t shared_samples(std::int64_t samples, std::int64_t devices) {
-  constexpr std::int64_t kParts = 4;  // half a part is an eighth
-  std::int64_t step = devices >> std::countr_zero(static_cast<std::uint64_t>(devices));
-  if (devices <= samples || step * kParts > samples) return samples;
-  while (step * 2 * kParts <= samples && devices % (step * 2) == 0) step *= 2;
-  return (samples + step / 2) / step * step;
+  constexpr std::int64_t kOff = 8;  // an eighth
+  if (devices <= samples) return samples;
+  std::int64_t out = samples;
+  for (std::int64_t step = odd_factor(devices); step <= 2 * samples && devices % step == 0; step *= 2) {
+    const std::int64_t near = (samples + step / 2) / step * step;
+    if (std::abs(near - samples) * kOff <= samples) out = near;
+  }
+  return out;
 }
 
 SizedCluster sized_cluster(const cost::Problem& problem, CellOutcome outcome, const SizingGoal& goal,

@@ -165,15 +165,15 @@ TEST_CASE("the fewest nodes are found wherever the search begins, among counts o
 
 TEST_CASE("a batch of fewer samples than devices becomes one that their replicas can share") {
   CHECK(experiment::shared_samples(512, 4096) == 512);
-  CHECK(experiment::shared_samples(512, 3072) == 480);  // 5 x 96 is nearer than 6 x 96
-  CHECK(experiment::shared_samples(512, 2560) == 480);  // 6 x 80
-  CHECK(experiment::shared_samples(500, 1024) == 512);  // 8 x 64
+  CHECK(experiment::shared_samples(512, 3072) == 576);  // 3 x 192; 384 and 768 are more than an eighth off
+  CHECK(experiment::shared_samples(512, 2560) == 480);  // 3 x 160
+  CHECK(experiment::shared_samples(500, 1024) == 512);
   CHECK(experiment::shared_samples(512, 512) == 512);
-  CHECK(experiment::shared_samples(40, 8 * 13) == 40);  // 13 is more than a quarter of it
+  CHECK(experiment::shared_samples(40, 8 * 13) == 39);
+  CHECK(experiment::shared_samples(40, 8 * 29) == 40);
   for (std::int64_t samples = 64; samples < 700; samples += 7)
     for (const std::int64_t devices : {720, 1024, 1536, 2816, 8192})
-      if (devices > samples && devices != 2816)
-        CHECK(std::abs(experiment::shared_samples(samples, devices) - samples) * 8 <= samples);
+      CHECK(std::abs(experiment::shared_samples(samples, devices) - samples) * 8 <= samples);
 }
 
 TEST_CASE("the smallest cluster meets the goal, and one with an eighth fewer nodes does not") {

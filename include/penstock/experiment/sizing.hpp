@@ -72,8 +72,9 @@ struct SizingProblem {
   std::function<std::int64_t(std::int64_t devices)> samples;  ///< mini-batch on so many devices
 };
 
-/// Mini-batch near `samples` that replicas on so many devices can share: a multiple of the odd factor of `devices` and of a
-/// power of two, at most an eighth off. Returns `samples` where devices are fewer, or the odd factor is too large.
+/// Mini-batch near `samples` that replicas on so many devices can share. It is a multiple of the odd factor of `devices`, and of
+/// the largest power of two with which it is at most an eighth off. Returns `samples` where devices are fewer, or no multiple
+/// is near.
 std::int64_t shared_samples(std::int64_t samples, std::int64_t devices);
 
 struct SizingPlanners {
