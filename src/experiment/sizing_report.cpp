@@ -256,8 +256,7 @@ std::string sizing_svg(const SizingReport& report) {
     series.line = series.points;
     if (answer.smallest) {
       const SizedCluster& found = answer.tried[*answer.smallest];
-      series.name = fmt::format("{}: {} devices, {:.1f} days{}", answer.gpus, found.devices, found.days,
-                                found.dollars ? ", " + money(*found.dollars) : "");
+      series.name = fmt::format("{}: {} in {:.1f} days", answer.gpus, found.devices, found.days);
     }
     chart.series.push_back(std::move(series));
   }
