@@ -98,6 +98,10 @@ void ClusterFlags::add(CLI::App& command, bool required) {
                            : "number of devices to use; default: from the plan")
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->type_name("N");
+  add_host(command, required);
+}
+
+void ClusterFlags::add_host(CLI::App& command, bool required) {
   command
       .add_option(
           "--framework,--runtime", runtime,

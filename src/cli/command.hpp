@@ -35,6 +35,7 @@ void add_compare(CLI::App& app, Action& action);
 void add_pareto(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
 void add_mcp(CLI::App& app, Action& action);
+void add_size(CLI::App& app, Action& action);
 void add_models(CLI::App& app, Action& action);
 void add_clusters(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
@@ -71,7 +72,8 @@ struct ClusterFlags {
   std::string runtime;
   std::string reserved_text;
   void add(CLI::App& command, bool required);
-  std::optional<core::Bytes> reserved() const;  ///< of --reserved
+  void add_host(CLI::App& command, bool required);  ///< --framework and --reserved
+  std::optional<core::Bytes> reserved() const;      ///< of --reserved
   plan::ClusterRef ref() const { return {file, devices, runtime, reserved()}; }
 };
 

@@ -44,6 +44,10 @@ std::int64_t samples_with(double tokens, std::int64_t tokens_per_sample, std::in
 void ProblemFlags::add_problem(CLI::App& command) {
   model.add(command, true);
   cluster.add(command, true);
+  add_batch(command);
+}
+
+void ProblemFlags::add_batch(CLI::App& command) {
   auto* samples_given =
       command
           .add_option("--mini-batch", mini_batch,
@@ -113,6 +117,15 @@ std::int64_t ProblemFlags::samples_of(const graph::OpGraph& graph, bool language
                       "--mini-batch is required: only language models have a default number of samples");
   const std::string text = tokens_per_batch.empty() ? kUsualTokens : tokens_per_batch;
   return samples_with(*parse_tokens(text), *tokens, devices);
+}
+
+std::int64_t ProblemFlags::samples_on(const LoadedProblem& loaded, std::int64_t devices) const {
+  return samples_of(loaded.graph, models::is_language_model(loaded.cell.model.name), devices);
+}
+
+std::string ProblemFlags::batch_tokens() const {
+  if (mini_batch > 0) return "";
+  return tokens_per_batch.empty() ? kUsualTokens : tokens_per_batch;
 }
 
 bool ProblemFlags::is_released() const {

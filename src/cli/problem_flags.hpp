@@ -35,13 +35,17 @@ struct ProblemFlags {
   PrecisionFlag precision;
   BucketFlag bucket;
 
-  void add_problem(CLI::App& command);   ///< model, cluster, mini-batch or its tokens, optimizer, costs
+  void add_problem(CLI::App& command);   ///< model, cluster, and what add_batch adds
+  void add_batch(CLI::App& command);     ///< mini-batch or its tokens, optimizer, costs
   void add_training(CLI::App& command);  ///< compression, precision, bucket
   /// True of a language model that comes from elsewhere: a released network, a Hugging Face config or a plan file.
   bool is_released() const;
   /// `for_framework`: a framework limits the search. Then, and of released models, attention is flash unless
   /// stated: the zoo's other defaults are those of papers. Throws as its parts.
   LoadedProblem load(bool for_framework) const;
+  /// Samples per iteration of the same problem on another number of devices. Throws as load.
+  std::int64_t samples_on(const LoadedProblem& loaded, std::int64_t devices) const;
+  std::string batch_tokens() const;  ///< tokens per iteration, as text; "": samples are given
 
  private:
   std::int64_t samples_of(const graph::OpGraph& graph, bool language, std::int64_t devices) const;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "fault_flags.hpp"
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/experiment/doubts.hpp"
@@ -30,6 +31,7 @@ struct SimulateFlags {
   TimelineFlags timeline;
   ExplainFlags explain;
   std::optional<std::string> what_if;
+  FaultFlags faults;
   bool verify = false;
   bool traffic = false;
   std::string communication = "free";
@@ -82,7 +84,8 @@ core::ExitCode warn_of_memory(const trace::Summary& summary) {
 
 /// Simulates once, reports the result, and writes the timelines that the flags name.
 core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& input,
-                       const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options) {
+                       const schedule::ScheduledPlan& scheduled, const sim::SimulationOptions& options,
+                       core::StopToken (*stop)()) {
   const cost::Problem problem = input.problem();
   const plan::Plan& plan = scheduled.plan;
   const auto outcome = experiment::evaluate(
@@ -104,6 +107,9 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
   if (flags.explain.given())
     beside.explained = flags.explain.explained(problem, scheduled, options, outcome.row);
   if (flags.what_if) beside.what_if = experiment::what_if(input, changes(*flags.what_if), options);
+  if (const auto failing = flags.faults.setting())
+    beside.faults =
+        experiment::faults(input, *failing, *outcome.row.samples_per_s, flags.simulation.options(), stop());
   beside.free_order = experiment::free_order_time(problem, scheduled, options);
   if (flags.traffic) beside.traffic = sim::traffic(problem, scheduled);
   const report::ScreenLimits screen = flags.wide.screen();
@@ -118,6 +124,9 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
 
 core::ExitCode run(const SimulateFlags& flags, const CommandContext& session) {
   if (flags.what_if) changes(*flags.what_if);  // or an error before any work
+  const bool failing = flags.faults.setting().has_value();
+  if (failing && (!flags.perturbation.file.empty() || flags.allow_oom))
+    throw core::BadInput("--mtbf cannot be used with --perturbation or --allow-oom");
   experiment::PlanInput input = read_plan(flags.file, flags.model, flags.cluster, flags.costs);
   plan::Plan& plan = input.plan;
   flags.compression.apply(plan.training.compression);
@@ -134,7 +143,7 @@ core::ExitCode run(const SimulateFlags& flags, const CommandContext& session) {
   options.seed = flags.perturbation.seed;
   const ThreadLimit limit(flags.threads);
   const auto scheduled = score::scheduled(problem, plan);
-  if (flags.perturbation.runs == 1) return one_run(flags, input, scheduled, options);
+  if (flags.perturbation.runs == 1) return one_run(flags, input, scheduled, options, session.stop);
   const std::string runs =
       runs_report(flags.perturbation, problem, scheduled, options, flags.json, session.stop());
   flags.json ? print(runs) : print_page(runs, flags.wide.screen());
@@ -156,7 +165,8 @@ void add_simulate(CLI::App& app, Action& action) {
       "  penstock simulate plan.yaml --svg timeline.svg --perfetto trace.pftrace\n"
       "  penstock simulate plan.yaml --explain 12\n"
       "  penstock simulate plan.yaml --what-if \"network=200Gb/s, devices=2x, mini_batch=2x\"\n"
-      "  penstock simulate plan.yaml --perturbation experiments/imperfect/bad_day.yaml --runs 1000");
+      "  penstock simulate plan.yaml --perturbation experiments/imperfect/bad_day.yaml --runs 1000\n"
+      "  penstock simulate plan.yaml --mtbf 5h --checkpoint 60s --restart 5min --spares 2 --repair 4h");
   command->add_option("PLAN", flags->file, "the plan file")->required()->type_name("FILE");
   flags->model.add(*command, false);
   flags->cluster.add(*command, false);
@@ -171,6 +181,7 @@ void add_simulate(CLI::App& app, Action& action) {
   flags->bucket.add(*command);
   flags->simulation.add(*command);
   flags->perturbation.add(*command);
+  flags->faults.add(*command);
   add_threads(*command, flags->threads);
   command->get_option("--threads")->needs(command->get_option("--runs"));
   command->add_flag(

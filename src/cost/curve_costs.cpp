@@ -7,6 +7,8 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <functional>
+#include <map>
 
 #include "built_in_curves.hpp"
 #include "penstock/cluster/short_form.hpp"
@@ -146,21 +148,42 @@ std::optional<CurveChoice> curves_for(const cluster::DeviceType& type) {
   return last.choice;
 }
 
-std::optional<PredictionError> prediction_error(std::string_view device_type) {
-  const std::string name = core::lower_case(std::string(device_type));
+namespace {
+
+/// Reads the predictions' errors: lines "type,runs,sets,mean".
+std::map<std::string, PredictionError, std::less<>> read_errors() {
+  std::map<std::string, PredictionError, std::less<>> out;
   std::string_view rest = kPredictionErrors;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    if (!line.starts_with(name + ',')) continue;
-    PredictionError out{};
+    const auto comma = line.find(',');
+    if (comma == line.npos) continue;
+    PredictionError error{};
     const char* const end = line.data() + line.size();
-    const char* at = std::from_chars(line.data() + name.size() + 1, end, out.runs).ptr;
-    at = std::from_chars(at + 1, end, out.sets).ptr;
-    std::from_chars(at + 1, end, out.mean);
-    return out;
+    const char* at = std::from_chars(line.data() + comma + 1, end, error.runs).ptr;
+    at = std::from_chars(at + 1, end, error.sets).ptr;
+    if (std::from_chars(at + 1, end, error.mean).ec == std::errc()) out.emplace(line.substr(0, comma), error);
   }
-  return {};
+  return out;
+}
+
+const std::map<std::string, PredictionError, std::less<>>& known_errors() {
+  static const auto all = read_errors();
+  return all;
+}
+
+}  // namespace
+
+std::optional<PredictionError> prediction_error(std::string_view device_type) {
+  const auto found = known_errors().find(core::lower_case(std::string(device_type)));
+  return found == known_errors().end() ? std::nullopt : std::optional(found->second);
+}
+
+double largest_prediction_error() {
+  double out = 0;
+  for (const auto& [type, error] : known_errors()) out = std::max(out, error.mean);
+  return out;
 }
 
 OpTime CurveCosts::part_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,

@@ -2,12 +2,26 @@
 
 namespace penstock::cost {
 
-core::Bytes training_state(const Problem& problem) {
+namespace {
+
+/// Memory of the whole model on one device that computes nothing.
+plan::MemoryByKind model_memory(const Problem& problem) {
   const std::int64_t element = problem.graph.element_bytes();
   StageLoad load;
   load.parameters = core::Bytes(problem.graph.parameters() * element);
   load.frozen = core::Bytes(problem.graph.frozen_parameters() * element);
-  return plan::total(stage_memory(load, problem.memory, problem.training, 0, 0));
+  return stage_memory(load, problem.memory, problem.training, 0, 0);
+}
+
+}  // namespace
+
+core::Bytes training_state(const Problem& problem) {
+  return plan::total(model_memory(problem));
+}
+
+core::Bytes checkpoint_bytes(const Problem& problem) {
+  const plan::MemoryByKind memory = model_memory(problem);
+  return plan::at(memory, plan::MemoryKind::weights) + plan::at(memory, plan::MemoryKind::optimizer);
 }
 
 }  // namespace penstock::cost

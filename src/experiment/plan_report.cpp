@@ -10,6 +10,7 @@
 #include "assumptions_json.hpp"
 #include "device_ranges.hpp"
 #include "explain_report.hpp"
+#include "fault_report.hpp"
 #include "memory_report.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/coverage.hpp"
@@ -323,7 +324,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                 : "";
   return fmt::format(
       "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
-      "{:.1f} % (exposed communication {:.1f} %), peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}{}{}",
+      "{:.1f} % (exposed communication {:.1f} %), peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}{}{}{}",
       table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
       show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
       outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
@@ -338,6 +339,7 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
       beside.explained ? "\n" + explain_table(*beside.explained, screen) : "",
       beside.what_if.empty() ? "" : "\n" + what_if_table(beside.what_if, screen),
+      beside.faults ? "\n" + fault_table(*beside.faults, screen) : "",
       beside.traffic ? "\n" + traffic_table(*beside.traffic, screen) : "");
 }
 
@@ -409,6 +411,7 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
   if (beside.explained) out["explain"] = explain_json(*beside.explained);
   if (!beside.what_if.empty()) out["what_if"] = what_if_json(beside.what_if);
   if (beside.free_order) out["free_order_iteration_s"] = beside.free_order->value();
+  if (beside.faults) out["faults"] = fault_json(*beside.faults);
   if (beside.traffic) out["traffic"] = traffic_json(*beside.traffic);
   return out.dump(2) + "\n";
 }

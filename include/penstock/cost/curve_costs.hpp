@@ -43,6 +43,8 @@ struct PredictionError {
 };
 /// By the type's name; none: no run of such devices was predicted. From results/published/curves.
 std::optional<PredictionError> prediction_error(std::string_view device_type);
+/// The largest mean error of any type: an assumption for types without measured runs.
+double largest_prediction_error();
 
 /// A measured type's kernels take the times of its curves. A relative's kernels are as efficient, against its
 /// own data sheet, as the measured GPU's. Pass by pass, time = curve time x (analytic time of the relative /

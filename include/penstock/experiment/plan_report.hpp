@@ -7,6 +7,7 @@
 
 #include "penstock/experiment/aim.hpp"
 #include "penstock/experiment/assumptions.hpp"
+#include "penstock/experiment/faults.hpp"
 #include "penstock/experiment/what_if.hpp"
 #include "penstock/report/lines.hpp"
 #include "penstock/sim/explain.hpp"
@@ -50,6 +51,7 @@ struct ReportExtras {
   std::optional<AimResult> reached{};  ///< result of a search for an objective
   std::vector<WhatIfRow> what_if{};
   std::optional<std::vector<sim::RankTraffic>> traffic{};
+  std::optional<FaultReport> faults{};
   std::optional<core::Seconds> free_order{};  ///< iteration time if messages need not keep an order
   Assumptions assumptions{};
   bool memory = false;  ///< a table of each device's memory at its peak
