@@ -294,6 +294,12 @@ void PrecisionFlag::add(CLI::App& command) {
           "pass; fp8_delayed, fp8_current, fp8_block, mxfp8, nvfp4: mixed_bf16 whose layers multiply in 8 or 4 "
           "bits, by Transformer Engine's recipe. Default: for language models mixed training in the dtype of the config (bfloat16: mixed_bf16), or mixed_bf16 (mixed_fp16 or fp32 if devices have no bf16 rate); for other models the model's own numbers")
       ->type_name("NAME")
+      ->check([](const std::string& text) {
+        return text == "fp8"
+                   ? "fp8 has four recipes: fp8_delayed, fp8_current, fp8_block and mxfp8 (Blackwell)"
+               : text == "fp4" ? "fp4 has one recipe: nvfp4"
+                               : "";
+      })
       ->check(one_of({plan::precision_names().begin(), plan::precision_names().end()}));
 }
 
