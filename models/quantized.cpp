@@ -58,7 +58,7 @@ class QuantizedModel {
     const TensorReaders& readers = readers_[id.index()];
     if (output.value() > 0 && readers.quantized)
       out.saved_bytes += quantized(output) - (readers.stored ? Bytes(0) : output);
-    if (multiplies(id)) out.saved_bytes += operands(out);
+    if (multiplies(id) && graph::weighs(out)) out.saved_bytes += operands(out);
     return out;
   }
 
@@ -120,7 +120,7 @@ class QuantizedModel {
       if (rows_of_experts) continue;  // these copy them
       const bool products = next.kind == OpKind::linear || next.kind == OpKind::attention;
       if (products && multiplies(reader))
-        mine.quantized = true;
+        mine.quantized |= graph::weighs(next);  // only the weight gradient reads it
       else
         mine.stored |= reads_stored(next);
     }

@@ -117,6 +117,28 @@ TEST_CASE("routers, norms, embeddings and heads keep 16 bits") {
   CHECK(dense.at("head") == ProductFormat::stored);
 }
 
+// Without a weight gradient no gradient reads what a layer cast.
+TEST_CASE("frozen layers save nothing in the format") {
+  const auto vlm = [](const char* products) {
+    return models::build("vlm", {{"vision_layers", "1"},
+                                 {"layers", "2"},
+                                 {"frozen", "all_but_projectors"},
+                                 {"element_bytes", "2"},
+                                 {"products", products}});
+  };
+  const graph::OpGraph stored = vlm("stored"), narrow = vlm("mxfp8");
+  int frozen = 0;
+  for (std::size_t v = 0; v < stored.size(); ++v) {
+    const graph::Operator& op = narrow.op(OpId(v));
+    if (op.frozen_parameters == 0 || op.products == ProductFormat::stored) continue;
+    ++frozen;
+    CAPTURE(op.name);
+    CHECK(op.saved_bytes == stored.op(OpId(v)).saved_bytes);
+    CHECK(narrow.frozen_bytes(OpId(v)) > stored.frozen_bytes(OpId(v)));
+  }
+  CHECK(frozen > 6);
+}
+
 TEST_CASE("numbers of four bytes have no format of products, and files keep one") {
   CHECK_THROWS_WITH_AS(
       models::build("llama", {{"products", "mxfp8"}}),
