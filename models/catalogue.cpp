@@ -6,6 +6,7 @@
 
 #include "models/families.hpp"
 #include "models/parameters.hpp"
+#include "models/quantized.hpp"
 #include "models/released.hpp"
 #include "models/stated.hpp"
 #include "penstock/core/error.hpp"
@@ -53,6 +54,7 @@ const std::vector<ModelInfo>& catalogue() {
       if (!model.sizes.empty())
         model.parameters.insert(model.parameters.begin(), size_parameter(model.sizes));
       model.parameters.push_back(element_bytes_parameter());
+      model.parameters.push_back(products_parameter());
     }
     return out;
   }();
@@ -88,7 +90,7 @@ graph::OpGraph build(std::string_view name, const std::map<std::string, std::str
     if (model.name == name) {
       const Parameters given(model, parameters);
       check_stated(given);
-      return graph::canonical(model.build(given));
+      return graph::canonical(quantized(model.build(given), given.products()));
     }
   }
   throw core::BadInput(fmt::format("unknown model '{}'; {} (penstock models lists all)", name,

@@ -16,6 +16,13 @@ ParameterInfo element_bytes_parameter() {
           "bytes of every number: 4 for fp32, 2 for bf16 or fp16, computed at their rates"};
 }
 
+ParameterInfo products_parameter() {
+  return {
+      "products", "stored",
+      "format in which layers multiply: stored, or fp8_delayed, fp8_current, fp8_block, mxfp8, nvfp4 with "
+      "two-byte numbers"};
+}
+
 namespace {
 
 std::string names_of(const std::vector<SizeInfo>& sizes) {
@@ -49,6 +56,14 @@ Parameters::Parameters(const ModelInfo& model, const std::map<std::string, std::
                                        core::did_you_mean(name, known)));
     values_[name] = value;
   }
+}
+
+graph::ProductFormat Parameters::products() const {
+  const auto out = graph::product_format(
+      word("products", {"stored", "fp8_delayed", "fp8_current", "fp8_block", "mxfp8", "nvfp4"}));
+  if (out != graph::ProductFormat::stored && element_bytes() != 2)
+    fail("products", "stored, as the numbers have four bytes");
+  return out;
 }
 
 const std::string& Parameters::text(std::string_view name) const {

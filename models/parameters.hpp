@@ -19,6 +19,8 @@ constexpr std::int64_t kMostHeads = 1'024;
 
 /// Declaration of the number size, which every model of the catalogue has.
 ParameterInfo element_bytes_parameter();
+/// Declaration of the format in which layers multiply, which every model of the catalogue has.
+ParameterInfo products_parameter();
 
 /// Declaration of `size` for models with sizes: the choices are their names, and the first is the default.
 ParameterInfo size_parameter(const std::vector<SizeInfo>& sizes);
@@ -37,6 +39,8 @@ class Parameters {
   bool flag(std::string_view name) const { return word(name, {"yes", "no"}) == "yes"; }
   /// Bytes of every number, from the parameter that all models have (element_bytes_parameter).
   int element_bytes() const { return word("element_bytes", {"4", "2"}) == "2" ? 2 : 4; }
+  /// Format in which layers multiply (products_parameter).
+  graph::ProductFormat products() const;
   /// The number of attention heads: a divisor of `hidden`.
   std::int64_t heads(std::string_view name, std::int64_t hidden) const;
   [[noreturn]] void fail(std::string_view name, const std::string& expected) const;

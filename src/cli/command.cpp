@@ -13,6 +13,7 @@
 #include "penstock/core/spelling.hpp"
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/provenance.hpp"
+#include "penstock/plan/mixed_precision.hpp"
 #include "penstock/schedule/catalogue.hpp"
 
 namespace penstock::cli {
@@ -294,14 +295,16 @@ void PrecisionFlag::add(CLI::App& command) {
           "--precision", name,
           "fp32 or bf16: everything; mixed_bf16: bf16 weights, fp32 gradients and master weights; "
           "mixed_fp16: fp16 weights and gradients; deepspeed_bf16: mixed_bf16 with bf16 gradients within a "
-          "pass. Default: for language models mixed training in the dtype of the config (bfloat16: mixed_bf16), or mixed_bf16 (mixed_fp16 or fp32 if devices have no bf16 rate); for other models the model's own numbers")
+          "pass; fp8_delayed, fp8_current, fp8_block, mxfp8, nvfp4: mixed_bf16 whose layers multiply in 8 or 4 "
+          "bits, by Transformer Engine's recipe. Default: for language models mixed training in the dtype of the config (bfloat16: mixed_bf16), or mixed_bf16 (mixed_fp16 or fp32 if devices have no bf16 rate); for other models the model's own numbers")
       ->type_name("NAME")
       ->check([](const std::string& text) {
-        return text.find("fp8") != text.npos || text.find("fp4") != text.npos
-                   ? "training in 8 or 4 bits is not supported; mixed_bf16 is the nearest"
-                   : "";
+        return text == "fp8"
+                   ? "fp8 has four recipes: fp8_delayed, fp8_current, fp8_block and mxfp8 (Blackwell)"
+               : text == "fp4" ? "fp4 has one recipe: nvfp4"
+                               : "";
       })
-      ->check(one_of({"fp32", "bf16", "mixed_bf16", "mixed_fp16", "deepspeed_bf16"}));
+      ->check(one_of({plan::precision_names().begin(), plan::precision_names().end()}));
 }
 
 void TimeLimitFlag::add(CLI::App& command) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
@@ -13,7 +14,9 @@
 namespace penstock::cluster {
 namespace {
 
-constexpr std::array<std::string_view, kPrecisions> kPrecisionNames = {"fp32", "tf32", "bf16", "fp16"};
+constexpr std::array<std::string_view, kPrecisions> kPrecisionNames = {"fp32", "tf32", "bf16",
+                                                                       "fp16", "fp8",  "fp4"};
+constexpr std::size_t kTimed = 4;  ///< the first of them: kernels are timed in these
 
 }  // namespace
 
@@ -21,7 +24,8 @@ std::string_view name(Precision precision) {
   return kPrecisionNames[static_cast<std::size_t>(precision)];
 }
 Precision precision(std::string_view given) {
-  return static_cast<Precision>(core::index_of(given, kPrecisionNames, "number format"));
+  return static_cast<Precision>(
+      core::index_of(given, std::span(kPrecisionNames).first(kTimed), "number format"));
 }
 
 core::FlopRate DeviceType::peak_rate(Precision precision) const {

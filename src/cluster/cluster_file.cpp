@@ -87,7 +87,7 @@ DeviceType read_type(const std::string& type_name, const Yaml& node) {
     type.price = asked->number();
     if (!(*type.price > 0 && *type.price <= 1e6)) asked->fail("expected dollars above 0, at most 1000000");
   }
-  node.at("peak").only({"fp32", "tf32", "bf16", "fp16"});
+  node.at("peak").only({"fp32", "tf32", "bf16", "fp16", "fp8", "fp4"});
   for (const auto& [precision, rate] : node.at("peak").entries())
     for (std::size_t p = 0; p < kPrecisions; ++p)
       if (precision == name(static_cast<Precision>(p))) type.peak[p] = rate.flop_rate();

@@ -131,38 +131,44 @@ const std::vector<RentedGpu>& rented() {
       {"H100", "h100",
        "{memory: 80GiB, memory_bandwidth: 3350GB/s, multiprocessors: 132, launch_overhead: 3us, price: "
        "4.916,\n"
-       "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s}}",
+       "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s,\n"
+       "                fp8: 1979TFLOP/s}}",
        "{bandwidth: 450GB/s, latency: 0.5us}", 50'000, 8,
        "H100-SXM5-80GB on NVSwitch, a 400 Gb/s adapter each",
        "NVIDIA H100 and DGX H100 data sheets, 2023; price: AWS EC2 Capacity Blocks, p5.48xlarge, 2024"},
       {"H200", "h200",
        "{memory: 141GB, memory_bandwidth: 4800GB/s, multiprocessors: 132, launch_overhead: 3us, price: "
        "5.408,\n"
-       "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s}}",
+       "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s,\n"
+       "                fp8: 1979TFLOP/s}}",
        "{bandwidth: 450GB/s, latency: 0.5us}", 50'000, 8,
        "H200-SXM5-141GB on NVSwitch, a 400 Gb/s adapter each",
        "NVIDIA H200 and DGX H200 data sheets, 2024; price: AWS EC2 Capacity Blocks, eight H200, 2024"},
       {"B200", "b200",
        "{memory: 180GB, memory_bandwidth: 7700GB/s, multiprocessors: 148, launch_overhead: 3us,\n"
-       "         peak: {fp32: 75TFLOP/s, tf32: 1100TFLOP/s, bf16: 2250TFLOP/s, fp16: 2250TFLOP/s}}",
+       "         peak: {fp32: 75TFLOP/s, tf32: 1100TFLOP/s, bf16: 2250TFLOP/s, fp16: 2250TFLOP/s,\n"
+       "                fp8: 4500TFLOP/s, fp4: 9000TFLOP/s}}",
        "{bandwidth: 900GB/s, latency: 0.5us}", 50'000, 8,
        "B200-SXM-180GB on NVSwitch, a 400 Gb/s adapter each",
        "NVIDIA HGX B200 and DGX B200 data sheets, 2024"},
       {"GB200", "gb200",
        "{memory: 186GB, memory_bandwidth: 8000GB/s, multiprocessors: 148, launch_overhead: 3us,\n"
-       "         peak: {fp32: 80TFLOP/s, tf32: 1250TFLOP/s, bf16: 2500TFLOP/s, fp16: 2500TFLOP/s}}",
+       "         peak: {fp32: 80TFLOP/s, tf32: 1250TFLOP/s, bf16: 2500TFLOP/s, fp16: 2500TFLOP/s,\n"
+       "                fp8: 5000TFLOP/s, fp4: 10000TFLOP/s}}",
        "{bandwidth: 900GB/s, latency: 0.5us}", 50'000, 72,
        "GB200 NVL72, of which a node here is one domain of NVLink; a 400 Gb/s adapter each",
        "NVIDIA GB200 NVL72 and DGX GB200 data sheets, 2024, a 72nd of each number; SMs as B200"},
       {"MI300X", "mi300x",
        "{memory: 192GB, memory_bandwidth: 5300GB/s, multiprocessors: 304, launch_overhead: 3us,\n"
-       "         peak: {fp32: 163.4TFLOP/s, tf32: 653.7TFLOP/s, bf16: 1307.4TFLOP/s, fp16: 1307.4TFLOP/s}}",
+       "         peak: {fp32: 163.4TFLOP/s, tf32: 653.7TFLOP/s, bf16: 1307.4TFLOP/s, fp16: 1307.4TFLOP/s,\n"
+       "                fp8: 2614.9TFLOP/s}}",
        "{bandwidth: 448GB/s, latency: 0.5us}", 50'000, 8,
        "MI300X fully connected by Infinity Fabric (a collective's rate), a 400 Gb/s adapter each",
        "AMD Instinct MI300X data sheet, 2023"},
       {"L40S", "l40s",
        "{memory: 48GB, memory_bandwidth: 864GB/s, multiprocessors: 142, launch_overhead: 3us,\n"
-       "         peak: {fp32: 91.6TFLOP/s, tf32: 183TFLOP/s, bf16: 362TFLOP/s, fp16: 362TFLOP/s}}",
+       "         peak: {fp32: 91.6TFLOP/s, tf32: 183TFLOP/s, bf16: 362TFLOP/s, fp16: 362TFLOP/s,\n"
+       "                fp8: 733TFLOP/s}}",
        "{bandwidth: 32GB/s, latency: 1us}", 12'500, 8, "L40S on PCIe 4 x16, a 200 Gb/s adapter for two",
        "NVIDIA L40S data sheet, 2023"},
       {"A800", "a800",
@@ -173,38 +179,44 @@ const std::vector<RentedGpu>& rented() {
        "NVIDIA A100 data sheet; links as TechPowerUp reported of the A800, 2023"},
       {"H800", "h800",
        "{memory: 80GiB, memory_bandwidth: 3350GB/s, multiprocessors: 132, launch_overhead: 3us,\n"
-       "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s}}",
+       "         peak: {fp32: 67TFLOP/s, tf32: 494TFLOP/s, bf16: 989TFLOP/s, fp16: 989TFLOP/s,\n"
+       "                fp8: 1979TFLOP/s}}",
        "{bandwidth: 200GB/s, latency: 0.5us}", 50'000, 8,
        "H800-SXM5-80GB, an H100 with 400 instead of 900 GB/s of NVLink; a 400 Gb/s adapter each",
        "NVIDIA H100 data sheet; links by secondary sources (Philisun, H800 vs H100)"},
       {"H20", "h20",
        "{memory: 96GB, memory_bandwidth: 4000GB/s, multiprocessors: 78, launch_overhead: 3us,\n"
-       "         peak: {fp32: 44TFLOP/s, tf32: 74TFLOP/s, bf16: 148TFLOP/s, fp16: 148TFLOP/s}}",
+       "         peak: {fp32: 44TFLOP/s, tf32: 74TFLOP/s, bf16: 148TFLOP/s, fp16: 148TFLOP/s,\n"
+       "                fp8: 296TFLOP/s}}",
        "{bandwidth: 450GB/s, latency: 0.5us}", 50'000, 8,
        "H20-SXM5-96GB on NVSwitch, a 400 Gb/s adapter each",
        "NVIDIA H20 data sheet, 2023, by secondary sources; fp32, tf32 and SMs recalled, not checked"},
       {"B300", "b300",
        "{memory: 270GB, memory_bandwidth: 8000GB/s, multiprocessors: 160, launch_overhead: 3us,\n"
-       "         peak: {fp32: 75TFLOP/s, tf32: 1125TFLOP/s, bf16: 2250TFLOP/s, fp16: 2250TFLOP/s}}",
+       "         peak: {fp32: 75TFLOP/s, tf32: 1125TFLOP/s, bf16: 2250TFLOP/s, fp16: 2250TFLOP/s,\n"
+       "                fp8: 4500TFLOP/s, fp4: 13500TFLOP/s}}",
        "{bandwidth: 900GB/s, latency: 0.5us}", 100'000, 8,
        "B300-SXM-270GB on NVSwitch, an 800 Gb/s adapter each",
        "NVIDIA HGX B300 data sheet, 2025, an eighth of each number"},
       {"GB300", "gb300",
        "{memory: 279GB, memory_bandwidth: 8000GB/s, multiprocessors: 160, launch_overhead: 3us,\n"
-       "         peak: {fp32: 80TFLOP/s, tf32: 1250TFLOP/s, bf16: 2500TFLOP/s, fp16: 2500TFLOP/s}}",
+       "         peak: {fp32: 80TFLOP/s, tf32: 1250TFLOP/s, bf16: 2500TFLOP/s, fp16: 2500TFLOP/s,\n"
+       "                fp8: 5000TFLOP/s, fp4: 15000TFLOP/s}}",
        "{bandwidth: 900GB/s, latency: 0.5us}", 100'000, 72,
        "GB300 NVL72, of which a node here is one domain of NVLink; an 800 Gb/s adapter each",
        "NVIDIA GB300 NVL72 data sheet, 2025, a 72nd of each number"},
       {"MI325X", "mi325x",
        "{memory: 256GB, memory_bandwidth: 6000GB/s, multiprocessors: 304, launch_overhead: 3us,\n"
-       "         peak: {fp32: 163.4TFLOP/s, tf32: 653.7TFLOP/s, bf16: 1307.4TFLOP/s, fp16: 1307.4TFLOP/s}}",
+       "         peak: {fp32: 163.4TFLOP/s, tf32: 653.7TFLOP/s, bf16: 1307.4TFLOP/s, fp16: 1307.4TFLOP/s,\n"
+       "                fp8: 2614.9TFLOP/s}}",
        "{bandwidth: 448GB/s, latency: 0.5us}", 50'000, 8,
        "MI325X fully connected by Infinity Fabric (a collective's rate), a 400 Gb/s adapter each",
        "AMD GPU specifications (ROCm 7 documentation) and Vultr's, 2026; fp32 and tf32 as MI300X, the same "
        "chip"},
       {"MI355X", "mi355x",
        "{memory: 288GB, memory_bandwidth: 8000GB/s, multiprocessors: 256, launch_overhead: 3us,\n"
-       "         peak: {fp32: 157.3TFLOP/s, bf16: 2516.6TFLOP/s, fp16: 2516.6TFLOP/s}}",
+       "         peak: {fp32: 157.3TFLOP/s, bf16: 2516.6TFLOP/s, fp16: 2516.6TFLOP/s,\n"
+       "                fp8: 5033TFLOP/s, fp4: 10066TFLOP/s}}",
        "{bandwidth: 537GB/s, latency: 0.5us}", 50'000, 8,
        "MI355X fully connected by Infinity Fabric (a collective's rate), a 400 Gb/s adapter each",
        "AMD GPU specifications (ROCm 7 documentation); ISSCC 2026 reports of 5 PFLOP/s in FP8, of which bf16 "

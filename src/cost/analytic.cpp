@@ -6,6 +6,7 @@
 #include "penstock/cost/utilisation.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
+#include "quantized.hpp"
 #include "scan_kernels.hpp"
 
 namespace penstock::cost {
@@ -167,6 +168,20 @@ OpTime AnalyticCosts::expert_moves(const graph::OpGraph& graph, core::OpId id,
   return {time(graph::Pass::forward), back ? time(graph::Pass::input_gradient) : Seconds(0), {}};
 }
 
+OpTime AnalyticCosts::cast_time(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
+                                double samples, const OpShard& part) const {
+  const graph::Operator& op = graph.op(id);
+  const OpCasts needed = casts(graph, id, part);
+  const auto time = [&](const CastNumbers& these) {
+    return launch(constants_, device) * cast_launches(op.products, these) +
+           streamed(constants_, device, cast_bytes(op.products, these.numbers * samples));
+  };
+  if (op.products == graph::ProductFormat::stored) return {};
+  const bool back = op.input_gradient_flops.value() > 0;
+  return {time(needed.inputs), back ? time(needed.gradients) : Seconds(0),
+          back || !graph::weighs(op) ? Seconds(0) : time(needed.gradients)};
+}
+
 OpTime AnalyticCosts::experts_time(const graph::OpGraph& graph, core::OpId id,
                                    const cluster::DeviceType& device, double samples,
                                    const OpShard& part) const {
@@ -176,7 +191,7 @@ OpTime AnalyticCosts::experts_time(const graph::OpGraph& graph, core::OpId id,
   const auto products = [&](double m, double n, double k) {
     return pass_time(constants_, device, precision_of(graph, device), OpKind::matmul,
                      {2 * m * n * k, element * (m * k + k * n + m * n), m * n}) *
-           work.experts;
+           product_ratio(op.products, device, m, n, k) * work.experts;
   };
   OpTime out = expert_moves(graph, id, device, samples, part);
   for (const auto& [in, width] : work.layers) {
@@ -184,6 +199,10 @@ OpTime AnalyticCosts::experts_time(const graph::OpGraph& graph, core::OpId id,
     if (op.input_gradient_flops.value() > 0) out.input_gradient += products(work.rows, in, width);
     if (graph::weighs(op)) out.weight_gradient += products(in, width, work.rows);
   }
+  const OpTime cast = cast_time(graph, id, device, samples, part);
+  out.forward += cast.forward;
+  out.input_gradient += cast.input_gradient;
+  out.weight_gradient += cast.weight_gradient;
   return out;
 }
 
@@ -249,15 +268,16 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
       as<graph::Elementwise>(op).dropout ? output / element : 0;
   const double moved = (input + output + dropped) * n + element * weights;
 
+  const double ratio = flops_ratio(op, device);
   const auto time = [&](core::Flops flops, double bytes, double outputs) {
     return pass_time(constants_, device, precision_of(graph, device), op.kind,
-                     {flops.value() * n * part.part, bytes, outputs});
+                     {flops.value() * n * part.part * ratio, bytes, outputs});
   };
-  OpTime out;
-  out.forward = time(op.forward_flops, moved, output * n / element);
+  OpTime out = cast_time(graph, id, device, n, part);
+  out.forward += time(op.forward_flops, moved, output * n / element);
   if (op.input_gradient_flops.value() > 0 || !graph::weighs(op))
-    out.input_gradient = time(op.input_gradient_flops, moved, input * n / element);
-  if (graph::weighs(op)) out.weight_gradient = time(op.weight_gradient_flops, moved, parameters);
+    out.input_gradient += time(op.input_gradient_flops, moved, input * n / element);
+  if (graph::weighs(op)) out.weight_gradient += time(op.weight_gradient_flops, moved, parameters);
   const OpTime scores = scores_time(graph, id, device, n * part.part);
   const Seconds turned = rotary_time(graph, id, device, n * part.part);
   out.forward += scores.forward + turned;

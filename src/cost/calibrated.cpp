@@ -17,6 +17,7 @@
 #include "penstock/cost/leave_one_out.hpp"
 #include "penstock/cost/op_shard.hpp"
 #include "penstock/graph/ties.hpp"
+#include "quantized.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -245,6 +246,7 @@ OpEstimate CalibratedCosts::estimate(const graph::OpGraph& graph, core::OpId op,
                                      const cluster::DeviceType& device, std::int64_t samples,
                                      const OpShard& part) const {
   using plan::Partition;
+  require_stored(*this, graph.op(op));
   const OpEstimate whole = looked_up(graph, op, device, samples, graph.op(op).attributes, {});
   if (part.partition == Partition::whole) return whole;
   const auto attributes = divided(graph.op(op), part);

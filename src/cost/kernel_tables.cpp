@@ -10,6 +10,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/letters.hpp"
 #include "penstock/graph/attention_core.hpp"
+#include "quantized.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -200,14 +201,18 @@ PassEstimate TableCosts::expert_product(double m, double n, double k) const {
   return product_at(grouped_rates_.empty() ? product_rates_ : grouped_rates_, m, n, k);
 }
 
-OpEstimate TableCosts::linear(const graph::Operator& op, double samples, const OpShard& part) const {
+OpEstimate TableCosts::linear(const graph::Operator& op, const cluster::DeviceType& device, double samples,
+                              const OpShard& part) const {
   const auto& l = as<graph::Linear>(op);
   const double tokens = static_cast<double>(std::max<std::int64_t>(1, l.rows)) * samples;
   double in = static_cast<double>(l.in), out = static_cast<double>(l.out);
   (part.partition == plan::Partition::row ? in : out) *= part.part;
-  return {{product(tokens, out, in),
-           op.input_gradient_flops.value() > 0 ? product(tokens, in, out) : PassEstimate{},
-           graph::weighs(op) ? product(in, out, tokens) : PassEstimate{}}};
+  const auto times = [&](double m, double n, double k) {
+    return scaled(product(m, n, k), product_ratio(op.products, device, m, n, k));
+  };
+  return {{times(tokens, out, in),
+           op.input_gradient_flops.value() > 0 ? times(tokens, in, out) : PassEstimate{},
+           graph::weighs(op) ? times(in, out, tokens) : PassEstimate{}}};
 }
 
 OpEstimate TableCosts::experts(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
@@ -216,25 +221,31 @@ OpEstimate TableCosts::experts(const graph::OpGraph& graph, core::OpId id, const
   const ExpertWork work = expert_work(as<graph::Experts>(op), samples, part);
   const OpTime beside = analytic_.expert_moves(graph, id, device, samples, part);
   const bool input = op.input_gradient_flops.value() > 0;
+  const auto times = [&](double m, double n, double k) {
+    return scaled(expert_product(m, n, k), product_ratio(op.products, device, m, n, k) * work.experts);
+  };
   OpEstimate out;
   for (const auto& [in, width] : work.layers) {
-    out.passes[0] = sum(out.passes[0], scaled(expert_product(work.rows, width, in), work.experts));
-    if (input) out.passes[1] = sum(out.passes[1], scaled(expert_product(work.rows, in, width), work.experts));
-    if (graph::weighs(op))
-      out.passes[2] = sum(out.passes[2], scaled(expert_product(in, width, work.rows), work.experts));
+    out.passes[0] = sum(out.passes[0], times(work.rows, width, in));
+    if (input) out.passes[1] = sum(out.passes[1], times(work.rows, in, width));
+    if (graph::weighs(op)) out.passes[2] = sum(out.passes[2], times(in, width, work.rows));
   }
   out.passes[0] = exactly(out.passes[0].time + beside.forward, out.passes[0].origin);
   if (input) out.passes[1] = exactly(out.passes[1].time + beside.input_gradient, out.passes[1].origin);
   return out;
 }
 
-OpEstimate TableCosts::projections(const graph::Operator& op, double samples, const OpShard& part) const {
+OpEstimate TableCosts::projections(const graph::Operator& op, const cluster::DeviceType& device,
+                                   double samples, const OpShard& part) const {
   const auto& a = as<graph::Attention>(op);
   const auto mine = [&](std::int64_t width) { return static_cast<double>(width) * part.part; };
   const double tokens = static_cast<double>(a.queries) * samples, wide = static_cast<double>(a.hidden),
                queries = mine(a.inner_width()), others = mine(a.projected_width() + a.values_width());
+  const auto times = [&](double m, double n, double k) {
+    return scaled(product(m, n, k), product_ratio(op.products, device, m, n, k));
+  };
   const auto dense = [&](double in, double out) {
-    return OpEstimate{{product(tokens, out, in), product(tokens, in, out), product(in, out, tokens)}};
+    return OpEstimate{{times(tokens, out, in), times(tokens, in, out), times(in, out, tokens)}};
   };
   const OpEstimate last = dense(mine(a.result_width()), wide);
   if (a.rotary_width == 0) return sum(dense(wide, queries + others), last);
@@ -282,10 +293,24 @@ OpEstimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, cons
                                 std::int64_t samples, const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return estimate(graph, id, device, samples_of(samples, part.part), {});
+  OpEstimate out = without_casts(graph, id, device, samples, part);
+  const graph::Operator& op = graph.op(id);
+  const bool analytic = op.kind == OpKind::attention && !self_attention(op);  // has casts already
+  if (op.products == graph::ProductFormat::stored || analytic) return out;
+  const OpTime cast = analytic_.cast_time(graph, id, device, static_cast<double>(samples), part);
+  out.passes[0] = exactly(out.passes[0].time + cast.forward, TimeOrigin::analytic);
+  out.passes[1] = exactly(out.passes[1].time + cast.input_gradient, TimeOrigin::analytic);
+  out.passes[2] = exactly(out.passes[2].time + cast.weight_gradient, TimeOrigin::analytic);
+  return out;
+}
+
+OpEstimate TableCosts::without_casts(const graph::OpGraph& graph, core::OpId id,
+                                     const cluster::DeviceType& device, std::int64_t samples,
+                                     const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   const bool self = self_attention(op);
   if (graph.element_bytes() == kElement && op.kind == OpKind::linear)
-    return linear(op, static_cast<double>(samples), part);
+    return linear(op, device, static_cast<double>(samples), part);
   if (graph.element_bytes() == kElement && op.kind == OpKind::experts)
     return experts(graph, id, device, static_cast<double>(samples), part);
   if (graph.element_bytes() == kElement && op.kind == OpKind::scan && as<graph::LinearScan>(op).chunk > 0)
@@ -296,7 +321,7 @@ OpEstimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, cons
                   TimeOrigin::analytic);
   if (graph.element_bytes() != kElement || op.kind != OpKind::attention || !self)
     return all_of(analytic_.part_time(graph, id, device, samples, part), TimeOrigin::analytic);
-  const OpEstimate outer = projections(op, static_cast<double>(samples), part);
+  const OpEstimate outer = projections(op, device, static_cast<double>(samples), part);
   OpEstimate inner = core(graph, id, device, samples, part);
   const Seconds turned = analytic_.rotary_time(graph, id, device, static_cast<double>(samples) * part.part);
   for (PassEstimate* pass : {&inner.passes[0], &inner.passes[1]})

@@ -4,6 +4,7 @@
 
 #include "experts.hpp"
 #include "penstock/cost/unfused.hpp"
+#include "quantized.hpp"
 #include "scan_kernels.hpp"
 
 namespace penstock::cost {
@@ -116,6 +117,9 @@ LaunchCounts launches(const graph::OpGraph& graph, core::OpId id, std::int64_t m
   out.forward += more.forward;
   out.input_gradient += more.input_gradient;
   out.weight_gradient += more.weight_gradient;
+  const OpCasts cast = casts(graph, id, {});
+  out.forward += cast_launches(op.products, cast.inputs);
+  out.input_gradient += cast_launches(op.products, cast.gradients);
   if (fetches_batch(graph, id)) out.forward = kBatch;
   if (const auto& a = as<graph::Attention>(op); op.kind == OpKind::attention && !a.bias) {
     const int none = a.qkv_bias ? kBiases - 1 : kBiases;

@@ -36,7 +36,9 @@ const std::map<std::string, DeviceLimits>& known() {
       for (const cluster::DeviceType& type : cluster.types()) {
         DeviceLimits& limits = out[core::lower_case(type.name)];
         limits.name = type.name;
-        for (const core::FlopRate rate : type.peak) limits.flops = std::max(limits.flops, rate.value());
+        for (const auto number : {cluster::Precision::fp32, cluster::Precision::tf32,
+                                  cluster::Precision::bf16, cluster::Precision::fp16})
+          limits.flops = std::max(limits.flops, type.peak[static_cast<std::size_t>(number)].value());
         limits.memory = std::max(limits.memory, type.memory_bandwidth.value());
       }
     };

@@ -9,6 +9,7 @@
 #include "penstock/core/yaml.hpp"
 #include "penstock/cost/plausible.hpp"
 #include "profile_workload.hpp"
+#include "quantized.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -111,6 +112,7 @@ OpEstimate ProfileCosts::estimate(const graph::OpGraph& graph, core::OpId id,
   if (part.partition == plan::Partition::batch)
     return estimate(graph, id, device, samples_of(samples, part.part), {});
   const graph::Operator& op = graph.op(id);
+  require_stored(*this, op);
   const auto entry = entries_.find(op.name);
   if (entry == entries_.end()) {
     if (op.kind == graph::OpKind::input || op.kind == graph::OpKind::reshape) return {};

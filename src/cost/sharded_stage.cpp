@@ -15,6 +15,7 @@
 #include "penstock/graph/ties.hpp"
 #include "penstock/layout/experts.hpp"
 #include "penstock/plan/mesh.hpp"
+#include "quantized.hpp"
 #include "split_release.hpp"
 #include "weight_parts.hpp"
 #include "zero_collectives.hpp"
@@ -80,6 +81,14 @@ bool keeps_sum(const graph::Operator& op, Partition how) {
 /// True for mixtures divided by columns: a part of every expert reads whole rows.
 bool copies_whole_rows(const graph::Operator& op, Partition how) {
   return op.kind == OpKind::experts && how == Partition::column;
+}
+
+/// Bytes of the rows that experts copy, as they save them: in the format of their products.
+Bytes saved_rows(const graph::Operator& op, int element_bytes) {
+  const Bytes rows = layout::copied_rows(op, element_bytes);
+  return op.products == graph::ProductFormat::stored
+             ? rows
+             : graph::quantized_bytes(op.products, rows.value() / element_bytes);
 }
 
 /// `cut` takes a device's part of bytes, or all of them.
@@ -424,7 +433,7 @@ StageLoad divided_load(const Problem& problem, const plan::Stage& stage, std::si
     const Bytes sum = keeps_sum(op, how.at(id)) ? op.output_bytes : Bytes(0),
                 rest = saved_bytes(problem, op) - output,
                 gathered = copies_whole_rows(op, how.at(id))
-                               ? std::min(rest, layout::copied_rows(op, graph.element_bytes()))
+                               ? std::min(rest, saved_rows(op, graph.element_bytes()))
                                : Bytes(0);
     return ActivationBytes{
         cut(output, whole) + cut(sum, whole) + gathered +
@@ -497,7 +506,8 @@ Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t 
                   const cluster::DeviceType& device) {
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
   const StageLoad load = stage_load(problem, stage, member);
-  return update_time(problem, placement.held(load.parameters, load.experts, placement.state), device);
+  return update_time(problem, placement.held(load.parameters, load.experts, placement.state), device) +
+         weight_cast_time(problem, load.parameters, device);
 }
 
 }  // namespace penstock::cost

@@ -47,10 +47,14 @@ Bytes loss_bytes(const graph::OpGraph& graph, std::span<const OpId> operators,
 }  // namespace
 
 Bytes operand_bytes(const graph::Operator& op, int element_bytes) {
+  const auto bytes = [&](std::int64_t numbers) {
+    return op.products == graph::ProductFormat::stored ? Bytes(numbers * element_bytes)
+                                                       : graph::quantized_bytes(op.products, numbers);
+  };
   if (const auto& a = as<graph::Attention>(op); op.kind == graph::OpKind::attention)
-    return Bytes(a.queries * a.result_width() * element_bytes);
+    return bytes(a.queries * a.result_width());
   if (const auto& e = as<graph::Experts>(op); op.kind == graph::OpKind::experts)
-    return Bytes(e.rows * e.chosen * (e.hidden + e.inner) * element_bytes);
+    return bytes(e.rows * e.chosen * (e.hidden + e.inner));
   return {};
 }
 

@@ -6,10 +6,12 @@
 #include "assumptions_json.hpp"
 #include "models/catalogue.hpp"
 #include "penstock/cluster/reserved.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/curve_costs.hpp"
 #include "penstock/graph/work.hpp"
 #include "penstock/plan/plan_file.hpp"
+#include "penstock/plan/violations.hpp"
 #include "penstock/score/validate.hpp"
 
 namespace penstock::experiment {
@@ -42,6 +44,8 @@ std::string precision_words(const cost::Problem& problem, const std::string& not
   const std::string words = precision                                ? plan::written(*precision)
                             : problem.graph.element_bytes() == kFull ? "fp32"
                                                                      : "16-bit numbers";
+  if (problem.graph.products() != graph::ProductFormat::stored && note.empty())
+    return words + ": products as efficient as in 16 bits, not measured";
   return note.empty() ? words : fmt::format("{}: {}", words, note);
 }
 
@@ -126,6 +130,8 @@ ChosenTraining choose_training(const frameworks::NamedModel& model, const cluste
     out.precision = plan::mixed_precision(*stated.precision);
   else if (language && !own_numbers)
     choose_precision(model.precision.empty() ? "mixed_bf16" : model.precision, cluster, out);
+  if (const auto violation = plan::products_violation(cluster, {.precision = out.precision}))
+    throw core::BadInput(*violation);
   if (!stated.reserved && language && cluster::takes_usual_reserve(cluster))
     out.reserved = cluster::reserve_of(stated.framework);
   return out;

@@ -102,11 +102,16 @@ graph::OpGraph load_model(const plan::ModelRef& given) {
 
 plan::ModelRef in_numbers_of(const plan::Training& training, plan::ModelRef model) {
   constexpr int kUsual = 4;
-  const int bytes = training.precision ? plan::bytes(training.precision->weights) : kUsual;
-  if (bytes == kUsual || is_model_file(model.name) || model.parameters.contains("element_bytes"))
-    return model;
-  model.label = model_name(model);  // tables state the precision separately
-  model.parameters.emplace("element_bytes", std::to_string(bytes));
+  if (!training.precision || is_model_file(model.name)) return model;
+  const auto state = [&model](const char* parameter, std::string value) {
+    if (model.parameters.contains(parameter)) return;
+    model.label = model_name(model);  // tables state the precision separately
+    model.parameters.emplace(parameter, std::move(value));
+  };
+  if (const int bytes = plan::bytes(training.precision->weights); bytes != kUsual)
+    state("element_bytes", std::to_string(bytes));
+  if (const auto products = training.precision->products; products != graph::ProductFormat::stored)
+    state("products", std::string(graph::name(products)));
   return model;
 }
 

@@ -26,6 +26,8 @@ plan::ModelRef model_of(const report::PublishedRun& run) {
   for (const auto& [name, value] : stated)
     if (!out.parameters.emplace(name, value).second)
       throw core::BadInput(fmt::format("line {}: parameter {} has a column of its own", run.line, name));
+  if (run.products != graph::ProductFormat::stored)
+    out.parameters.emplace("products", graph::name(run.products));
   if (!latent) out.parameters.emplace("attention", run.attention);
   if (run.block == "llama" || experts) out.parameters.emplace("kv_heads", std::to_string(run.kv_heads));
   return out;
@@ -39,6 +41,7 @@ bool stated(const report::PublishedRun& run, std::string_view what) {
 /// gradients.
 std::optional<plan::MixedPrecision> precision_of(const report::PublishedRun& run) {
   if (run.element_bytes != 2) return {};
+  if (run.products != graph::ProductFormat::stored) return plan::mixed_precision(graph::name(run.products));
   if (stated(run, "fp32 gradients beside bf16")) return plan::mixed_precision("deepspeed_bf16");
   return plan::mixed_precision(stated(run, "fp32 gradients") ? "mixed_bf16" : "mixed_fp16");
 }

@@ -264,9 +264,12 @@ report::TextRows rows_to_come(const Spec& spec) {
 
 /// Checks precisions; model files have their own.
 void check_precision(const Yaml& root, const Spec& spec) {
-  for (const Cell& cell : spec.cells)
+  for (const Cell& cell : spec.cells) {
     if (const auto violation = plan::precision_violation(spec.inputs->model(cell.model), cell.training))
       root.at("precision").fail(cell.model.name + ": " + *violation);
+    if (const auto violation = plan::products_violation(spec.inputs->cluster(cell.cluster), cell.training))
+      root.at("precision").fail(*violation);
+  }
 }
 
 /// Checks fixed sizes.

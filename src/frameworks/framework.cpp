@@ -57,6 +57,15 @@ std::vector<std::string> model_refusals(const Framework& framework, const plan::
   return out;
 }
 
+/// Widths of an operator's products in 8 or 4 bits, those that are always divided on a rank of so many.
+std::vector<std::int64_t> product_widths(const graph::Operator& op, std::int64_t ranks) {
+  if (op.products == graph::ProductFormat::stored) return {};
+  if (const auto* l = std::get_if<graph::Linear>(&op.attributes)) return {l->in, l->out};
+  if (const auto* e = std::get_if<graph::Experts>(&op.attributes)) return {e->hidden, e->inner / ranks};
+  const auto& a = as<graph::Attention>(op);
+  return {a.hidden, a.inner_width() / ranks, a.result_width() / ranks};
+}
+
 /// Features that a framework has no word for, in words that continue its title.
 class Check {
  public:
@@ -70,6 +79,7 @@ class Check {
     check_sharding();
     check_recomputation();
     check_precision();
+    check_products();
     check_schedule(with_order);
     return std::move(out_);
   }
@@ -147,6 +157,17 @@ class Check {
     if (std::ranges::count(can_.precisions, name) > 0) return;
     refuse(fmt::format("trains in {}; the plan in {}", fmt::join(can_.precisions, ", "),
                        name.empty() ? "a mixture without a name" : std::string(name)));
+  }
+
+  /// Transformer Engine refuses products with other extents (assert_dim_for_fp8_exec).
+  void check_products() {
+    const int multiple = graph::facts(graph_.products()).multiple;
+    for (const graph::Operator& op : graph_.operators())
+      for (const std::int64_t width : product_widths(op, layers_.tensor_parallel))
+        if (multiple > 0 && width % multiple != 0)
+          return refuse(
+              fmt::format("multiplies in {} where widths are multiples of {}: '{}' has {} on a rank",
+                          graph::name(graph_.products()), multiple, op.name, width));
   }
 
   void check_schedule(bool with_order) {
@@ -234,7 +255,8 @@ const std::vector<Framework>& catalogue() {
         .schedules = {"1f1b", "interleaved_1f1b"},
         .filled = {"interleaved_1f1b"},
         .context_by_flash = true,
-        .precisions = {"fp32", "mixed_bf16", "mixed_fp16"}},
+        .precisions = {"fp32", "mixed_bf16", "mixed_fp16", "fp8_delayed", "fp8_current", "fp8_block", "mxfp8",
+                       "nvfp4"}},
        {},
        to_megatron,
        {},

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "megatron_parts.hpp"
+#include "megatron_recipes.hpp"
 #include "megatron_run.hpp"
 #include "megatron_words.hpp"
 #include "models/catalogue.hpp"
@@ -61,6 +62,22 @@ std::string precision_recipe(MegatronArguments& args) {
   return args.word("mixed_precision", {"", "bf16_mixed", "bf16-mixed", "fp16_mixed", "fp16-mixed"}, "");
 }
 
+/// Format in which layers multiply. Megatron-LM needs --bf16 beside it.
+graph::ProductFormat read_products(MegatronArguments& args, bool half) {
+  using graph::ProductFormat;
+  const char* const fp8 = args.spelling({"fp8_format", "fp8"});
+  const char* const fp4 = args.spelling({"fp4_format", "fp4"});
+  const bool eight = !args.nothing(fp8) && !args.word(fp8, {"", "hybrid", "e4m3"}, "").empty(),
+             four = !args.nothing(fp4) && !args.word(fp4, {"", "e2m1"}, "").empty();
+  const ProductFormat by_block = megatron_products(
+      args.word("fp8_recipe", megatron_recipes(), std::string(megatron_recipe(ProductFormat::fp8_delayed))));
+  args.word("fp4_recipe", {"nvfp4"}, "nvfp4");
+  if (eight && four) args.fail(fp4, fmt::format("4 bits, and {} says 8: keep one of them", fp8));
+  if ((eight || four) && !half)
+    args.fail(eight ? fp8 : fp4, "Megatron-LM multiplies in few bits only where it trains in --bf16");
+  return four ? ProductFormat::nvfp4 : eight ? by_block : ProductFormat::stored;
+}
+
 /// `replicas`: that sum gradients; `data`: that take samples of their own. Without a global batch size
 /// Megatron-LM runs one micro-batch in each of these.
 plan::Training read_training(MegatronArguments& args, std::int64_t replicas, std::int64_t data) {
@@ -78,6 +95,8 @@ plan::Training read_training(MegatronArguments& args, std::int64_t replicas, std
   if (bf16 && fp16)
     args.fail(args.has("fp16") ? "fp16" : "mixed_precision", "bf16 and fp16: keep one of them");
   if (bf16 || fp16) out.precision = plan::mixed_precision(bf16 ? "mixed_bf16" : "mixed_fp16");
+  const graph::ProductFormat products = read_products(args, bf16);
+  if (out.precision) out.precision->products = products;
   const bool whole = args.flag("accumulate_allreduce_grads_in_fp32");
   if (fp16 && whole) out.precision->gradients = cluster::Precision::fp32;
   if (bf16 && args.has("grad_reduce_in_fp32") && !args.flag("grad_reduce_in_fp32"))
@@ -274,6 +293,8 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
   plan.model = read_megatron_model(args, degrees.tensor, given, flash);
   plan.training = read_training(args, degrees.data * degrees.context, degrees.data);
   if (plan.training.precision) plan.model.parameters.emplace("element_bytes", "2");
+  if (plan.training.precision && plan.training.precision->products != graph::ProductFormat::stored)
+    plan.model.parameters.emplace("products", graph::name(plan.training.precision->products));
   plan.cluster = cluster;
   plan.planner = "Megatron-LM";
   const graph::OpGraph graph =

@@ -20,7 +20,7 @@ constexpr std::string_view kUnreadPrefixes = R"(
 /// then reads them.
 constexpr std::string_view kUnreadNames = R"(
     abort_on_unmet_fused_kernel_constraints account accumulate_allreduce_grads_in_fp32
-    activation_func_clamp_value activation_func_fp8_input_store activation_offload_fraction
+    activation_func_clamp_value activation_offload_fraction
     activations_checkpoint_num_layers add_bias_linear add_extra_token_to_sequence add_qkv_bias
     adlr_autoresume adlr_autoresume_interval ai_framework align_grad_reduce align_param_gather
     allow_ambiguous_pad_tokens allow_custom_feature_dirs allow_run_as_root also_save_hf_checkpoint
@@ -50,7 +50,7 @@ constexpr std::string_view kUnreadNames = R"(
     delay_param_gather delay_wgrad_compute delta_offload_bytes_across_pp_ranks deprecated_use_mcore_models
     deterministic_mode device disable_align_grad_reduce disable_bf16_reduced_precision_matmul
     disable_ckpt_load_validate_sharding_integrity disable_clone_scatter_output_in_embedding
-    disable_compile_dependencies disable_fp8_wgrad disable_gloo_process_groups disable_jit_fuser
+    disable_compile_dependencies disable_gloo_process_groups disable_jit_fuser
     disable_last_saving disable_log_loss_scale_to_tensorboard disable_mamba_mem_eff_path
     disable_manual_gc_eval disable_mlflow disable_msc disable_msc_deprecated disable_pad_vocab_size
     disable_scaled_init_method disable_straggler_on_startup disable_stream_ckpt_dequant
@@ -68,11 +68,11 @@ constexpr std::string_view kUnreadNames = R"(
     exit_interval exit_on_missing_checkpoint exit_signal exit_signal_handler
     exit_signal_handler_for_dataloader exit_signal_handler_for_training exp_dir exp_name experiment export
     external_cuda_graph external_gpu_device_mapping extra_vocab_size fake_process_group fast_cache_load
-    file_sink_level fine_grained_offloading_max_inflight_offloads finetune first_last_layers_bf16
+    file_sink_level fine_grained_offloading_max_inflight_offloads finetune 
     flash_attention_version flash_decode force_multi force_overwrite force_system_message
-    fp16_lm_cross_entropy fp4_param fp4_param_gather fp4_quantizer_factory fp4_recipe fp8_amax_compute_algo
-    fp8_amax_history_len fp8_dot_product_attention fp8_interval fp8_margin fp8_multi_head_attention
-    fp8_output_proj fp8_param fp8_param_gather fp8_quantizer_factory fp8_recipe fp8_wgrad framework
+    fp16_lm_cross_entropy fp4_quantizer_factory fp8_amax_compute_algo
+    fp8_amax_history_len fp8_interval fp8_margin 
+    fp8_quantizer_factory fp8_wgrad framework
     fsdp_all_gather_in_start_param_sync fsdp_db_use_persist_buf_on_alloc_fail fsdp_double_buffer
     fsdp_manual_registration ft_num_warmup_iters full_validation fused_residual_rmsnorm fused_single_qkv_rope
     gated_linear_unit glu_linear_offset gpu_bind gpu_individual_perf_threshold gpu_relative_perf_threshold
@@ -111,7 +111,7 @@ constexpr std::string_view kUnreadNames = R"(
     no_binary_head no_check_for_nan_in_loss_and_grad no_ckpt_fully_parallel_save
     no_ckpt_load_validate_sharding_integrity no_clone_scatter_output_in_embedding no_container_mount_home
     no_container_remap_root no_contiguous_buffers_in_local_ddp no_create_attention_mask_in_dataloader
-    no_data_sharding no_delay_grad_reduce no_fp8_wgrad no_gradient_accumulation_fusion
+    no_data_sharding no_delay_grad_reduce no_gradient_accumulation_fusion
     no_gradient_reduce_div_fusion no_initialization no_load_optim no_load_rng no_local_rank no_manual_gc_eval
     no_masked_softmax_fusion no_mmap_bin_files no_one_logger no_overlap_p2p_communication no_pad_vocab_size
     no_persist_layer_norm no_pin_cpu_grads no_pin_cpu_params no_pipeline_parallel no_python

@@ -225,7 +225,8 @@ std::optional<Plan> mended(const graph::OpGraph& graph, const plan::LayerRow& ro
   }
   out.training.compression = {};
   if (degrees->data * degrees->context == 1) out.training.bucket = core::Bytes(0);  // only of replicas
-  if (std::ranges::count(can.precisions, precision_of(graph, plan)) == 0 && graph.element_bytes() == 2)
+  if (std::ranges::count(can.precisions, precision_of(graph, plan)) == 0 && graph.element_bytes() == 2 &&
+      graph.products() == graph::ProductFormat::stored)
     out.training.precision = plan::mixed_precision("mixed_bf16");
   out.schedule = merged ? "1f1b" : schedule_of(plan, can, stages > degrees->ranks);
   out.planner = "nearest";

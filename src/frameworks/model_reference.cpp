@@ -100,7 +100,8 @@ NamedModel model_of_plan(const std::string& text, const std::string& file) {
   const auto precision = training ? training->find("precision") : std::nullopt;
   if (precision && precision->is_scalar()) {
     out.precision = read_precision_name(*precision);
-    out.model.parameters.erase("element_bytes");  // follows from the precision
+    out.model.parameters.erase("element_bytes");  // both follow from the precision
+    out.model.parameters.erase("products");
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "megatron_lines.hpp"
+#include "megatron_recipes.hpp"
 #include "penstock/frameworks/megatron_layout.hpp"
 #include "penstock/schedule/interleaved_group.hpp"
 
@@ -84,10 +85,19 @@ void add_recomputation(MegatronLines& out, const plan::Recomputation& how) {
     out.add("--recompute-method uniform\n--recompute-num-layers 1");
 }
 
+/// Recipe of Transformer Engine.
+void add_products(MegatronLines& out, graph::ProductFormat products) {
+  if (products == graph::ProductFormat::stored) return;
+  const bool fp4 = products == graph::ProductFormat::nvfp4;
+  out.add("--{} {}\n--{} {}", fp4 ? "fp4-format" : "fp8-format", fp4 ? "e2m1" : "hybrid",
+          fp4 ? "fp4-recipe" : "fp8-recipe", megatron_recipe(products));
+}
+
 void add_training(MegatronLines& out, const Handover& handover) {
   const plan::Training& training = handover.plan.training;
   const auto precision = precision_of(handover.graph, handover.plan);
-  if (precision != "fp32") out.add("--{}", precision == "mixed_bf16" ? "bf16" : "fp16");
+  if (precision != "fp32") out.add("--{}", precision == "mixed_fp16" ? "fp16" : "bf16");
+  if (training.precision) add_products(out, training.precision->products);
   out.add("--optimizer {}", training.optimizer == plan::Optimizer::adam ? "adam" : "sgd");
   if (training.optimizer != plan::Optimizer::adam)
     out.add("--sgd-momentum {}", training.optimizer == plan::Optimizer::momentum ? "0.9" : "0");

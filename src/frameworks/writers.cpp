@@ -58,7 +58,7 @@ std::string module_lists(const LayerPlan& layers, const ModuleNames& names, std:
 }
 
 std::vector<std::string> model_values(const plan::ModelRef& model) {
-  constexpr std::array<std::string_view, 3> kOfTraining = {"size", "element_bytes", "loss"};
+  constexpr std::array<std::string_view, 4> kOfTraining = {"size", "element_bytes", "products", "loss"};
   std::vector<std::string> out;
   for (const auto& [key, value] : all_parameters(model))
     if (std::ranges::find(kOfTraining, key) == kOfTraining.end()) out.push_back(key + " " + value);

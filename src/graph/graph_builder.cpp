@@ -68,6 +68,9 @@ void check_operator(const std::string& model, const Operator& op) {
   if (op.parameters < 0 || op.frozen_parameters < 0 || op.gathered_parameters < 0)
     fault = "has a negative number of parameters";
   if (op.frozen_parameters > 0 && weighs(op)) fault = "trains, and has frozen parameters";
+  if (op.products != ProductFormat::stored && op.kind != OpKind::linear && op.kind != OpKind::attention &&
+      op.kind != OpKind::experts)
+    fault = "multiplies by no weights, so it has no format of products";
   if (!suits(op.kind, op.attributes)) fault = "has attributes of another kind";
   if (bad_flops(op.forward_flops) || bad_flops(op.input_gradient_flops) ||
       bad_flops(op.weight_gradient_flops))
@@ -209,6 +212,7 @@ OpGraph GraphBuilder::build() const {
   for (std::size_t v : order) {
     out.operators_.push_back(graph[v]);
     out.frozen_parameters_ += graph[v].frozen_parameters;
+    if (graph[v].products != ProductFormat::stored) out.products_ = graph[v].products;
   }
   std::vector<Edge> edges;
   for (auto [e, end] = boost::edges(graph); e != end; ++e)

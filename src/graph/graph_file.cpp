@@ -38,6 +38,7 @@ OrderedJson to_json(const OpGraph& graph, OpId id) {
                      {"kept_bytes", op.saved_bytes.value()}};
   if (op.frozen_parameters > 0) out["frozen_parameters"] = op.frozen_parameters;
   if (!op.parameters_of.empty()) out["parameters_of"] = op.parameters_of;
+  if (op.products != ProductFormat::stored) out["products"] = name(op.products);
   return out;
 }
 
@@ -78,6 +79,14 @@ OpKind kind_of(const Yaml& kind) {
   }
 }
 
+ProductFormat products_of(const Yaml& products) {
+  try {
+    return product_format(products.text());
+  } catch (const core::BadInput& e) {
+    products.fail(e.what());
+  }
+}
+
 Shape extents(const Yaml& shape) {
   Shape out;
   for (const auto& [extent, value] : shape.entries()) {
@@ -112,7 +121,7 @@ void check_counts(const Yaml& yaml, const Operator& op, int element_bytes, bool 
 Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   yaml.only({"name", "kind", "inputs", "shape", "forward_flops", "input_gradient_flops",
              "weight_gradient_flops", "parameters", "frozen_parameters", "parameters_of",
-             "gathered_parameters", "output_bytes", "kept_bytes"});
+             "gathered_parameters", "output_bytes", "kept_bytes", "products"});
   Operator op;
   if (const auto owner = yaml.find("parameters_of")) {
     if (version < 2) owner->fail("a key of version 2");
@@ -132,6 +141,7 @@ Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   op.gathered_parameters = count(yaml, "gathered_parameters");
   op.output_bytes = core::Bytes(count(yaml, "output_bytes"));
   op.saved_bytes = core::Bytes(count(yaml, "kept_bytes"));
+  if (const auto products = yaml.find("products")) op.products = products_of(*products);
   check_work(yaml, op);
   return op;
 }

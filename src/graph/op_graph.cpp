@@ -12,6 +12,13 @@ std::int64_t OpGraph::parameters() const {
   return sum;
 }
 
+core::Bytes OpGraph::frozen_bytes(core::OpId id) const {
+  const Operator& op = this->op(id);
+  const core::Bytes frozen(op.frozen_parameters * element_bytes_);
+  if (op.products == ProductFormat::stored) return frozen;
+  return frozen + quantized_bytes(op.products, op.parameters + op.frozen_parameters) * kWeightCopies;
+}
+
 core::Flops OpGraph::forward_flops() const {
   core::Flops sum;
   for (const Operator& op : operators_) sum += op.forward_flops;

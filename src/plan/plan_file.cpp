@@ -327,7 +327,7 @@ bool is_plan_file(const std::string& text) {
 
 MixedPrecision read_precision(const Yaml& node) {
   if (node.is_scalar()) return word(node, mixed_precision);
-  node.only({"weights", "gradients", "state", "master", "pass_gradients"});
+  node.only({"weights", "gradients", "state", "master", "pass_gradients", "products"});
   const auto read = [&](std::string_view key, cluster::Precision otherwise) {
     const auto given = node.find(key);
     if (!given) return otherwise;
@@ -340,6 +340,7 @@ MixedPrecision read_precision(const Yaml& node) {
   MixedPrecision out{weights, read("gradients", weights), read("state", weights), {}, {}};
   if (node.find("master")) out.master = read("master", weights);
   if (node.find("pass_gradients")) out.pass_gradients = read("pass_gradients", weights);
+  if (const auto products = node.find("products")) out.products = word(*products, graph::product_format);
   return out;
 }
 
@@ -349,6 +350,8 @@ std::string written(const MixedPrecision& precision) {
                                 name(precision.gradients), name(precision.state));
   if (precision.master) out += fmt::format(", master: {}", name(*precision.master));
   if (precision.pass_gradients) out += fmt::format(", pass_gradients: {}", name(*precision.pass_gradients));
+  if (precision.products != graph::ProductFormat::stored)
+    out += fmt::format(", products: {}", graph::name(precision.products));
   return out + "}";
 }
 

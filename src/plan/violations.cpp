@@ -293,6 +293,7 @@ Violations violations_of(const graph::OpGraph& graph, const cluster::Cluster& cl
   check_batches(graph, plan, violations);
   check_compression(plan.training.compression, violations);
   if (const auto violation = precision_violation(graph, plan.training)) violations.push_back(*violation);
+  if (const auto violation = products_violation(cluster, plan.training)) violations.push_back(*violation);
   check_sharding(graph, plan, violations);
   check_experts(graph, plan, violations);
   check_size(plan, violations);
@@ -315,9 +316,39 @@ std::optional<std::string> mini_batch_violation(const graph::OpGraph& graph, std
 }
 
 std::optional<std::string> precision_violation(const graph::OpGraph& graph, const Training& training) {
-  if (!training.precision || bytes(training.precision->weights) == graph.element_bytes()) return {};
-  return fmt::format("weights in {} have {} bytes, the model's numbers {}", name(training.precision->weights),
-                     bytes(training.precision->weights), graph.element_bytes());
+  using graph::ProductFormat;
+  const auto words = [](ProductFormat products) {
+    return products == ProductFormat::stored ? "the stored numbers" : graph::name(products);
+  };
+  const auto& precision = training.precision;
+  if (precision && bytes(precision->weights) != graph.element_bytes())
+    return fmt::format("weights in {} have {} bytes, the model's numbers {}", name(precision->weights),
+                       bytes(precision->weights), graph.element_bytes());
+  const ProductFormat products = precision ? precision->products : ProductFormat::stored;
+  if (products == graph.products()) return {};
+  return fmt::format("the training multiplies in {}, the model's layers in {}", words(products),
+                     words(graph.products()));
+}
+
+std::optional<std::string> products_violation(const cluster::Cluster& cluster, const Training& training) {
+  using cluster::Precision;
+  if (!training.precision || training.precision->products == graph::ProductFormat::stored) return {};
+  const graph::FormatFacts& format = graph::facts(training.precision->products);
+  const Precision rate = rate_of(training.precision->products);
+  const auto states = [](const cluster::DeviceType& type, Precision number) {
+    return type.peak[static_cast<std::size_t>(number)].value() > 0;
+  };
+  for (const cluster::DeviceType& type : cluster.types()) {
+    if (!states(type, rate))
+      return fmt::format("{} multiplies at an {} rate, and {} states none (peak: {{{}: ...}})", format.name,
+                         name(rate), type.name, name(rate));
+    if (format.block_units && !states(type, Precision::fp4))
+      return fmt::format(
+          "{} needs products that scale blocks of numbers, as GPUs with an fp4 rate have "
+          "(Blackwell); {} states none",
+          format.name, type.name);
+  }
+  return {};
 }
 
 std::vector<std::string> structural_violations(const graph::OpGraph& graph, const cluster::Cluster& cluster,

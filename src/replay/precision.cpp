@@ -8,6 +8,10 @@ namespace penstock::replay {
 
 kernels::Precision precision_of(const graph::OpGraph& graph, const plan::Training& training) {
   using cluster::Precision;
+  if (graph.products() != graph::ProductFormat::stored)
+    throw core::BadInput(
+        fmt::format("products in {} are not replayed: no kernel multiplies in less than 16 bits",
+                    graph::name(graph.products())));
   const auto& held = training.precision;
   if (graph.element_bytes() == 4) {
     if (held && *held != plan::mixed_precision("fp32"))

@@ -78,6 +78,14 @@ std::map<std::string, std::string> parameters(const CsvRecord& record) {
   return out;
 }
 
+graph::ProductFormat products(const CsvRecord& record, int element_bytes) {
+  const auto out = graph::product_format(
+      record.word("products", {"stored", "fp8_delayed", "fp8_current", "fp8_block", "mxfp8", "nvfp4"}));
+  if (out != graph::ProductFormat::stored && element_bytes != 2)
+    record.fail("products", "expected element_bytes 2 beside a format of 8 or 4 bits");
+  return out;
+}
+
 PublishedRun run_of(const CsvRecord& r) {
   PublishedRun out;
   const auto size = [&](const char* column) { return r.count(column, 1, kMost); };
@@ -102,6 +110,7 @@ PublishedRun run_of(const CsvRecord& r) {
   out.attention = r.word("attention", {"plain", "flash"});
   out.element_bytes = static_cast<int>(r.count("element_bytes", 2, 4));
   if (out.element_bytes == 3) r.fail("element_bytes", "expected 2 or 4, not '3'");
+  if (r.has("products") && !r.text("products").empty()) out.products = products(r, out.element_bytes);
   out.layers_per_stage = r.counts("layers_per_stage", 1, kMost);
   out.tp = degree("tp");
   out.pp = degree("pp");

@@ -270,7 +270,8 @@ expect 10 "alpa_inter" "${any[@]}" --planner alpa_intra
 expect 10 "'--global-batch-size' is not an option of penstock plan; here it is --mini-batch" "$penstock" plan --model gpt --gpus 8xH100 --global-batch-size 8
 expect 10 "here it is --option max_zero=N, a limit of joint" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --zero 1
 expect 10 "here it is -p sequence=N" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --seq-length 8
-expect 10 "training in 8 or 4 bits is not supported" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --precision fp8
+expect 10 "fp8 has four recipes: fp8_delayed, fp8_current" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --precision fp8
+expect 11 "nvfp4 multiplies at an fp4 rate, and h100 states none" "$penstock" plan --model gpt --gpus 8xH100 --mini-batch 8 --precision nvfp4
 expect 10 "did you mean 'plan'?" "$penstock" plna --model gpt
 expect 11 "Megatron-LM has no such argument; did you mean 'tensor_model_parallel_size'?" \
   "$penstock" import megatron <(sed 's/tensor-model-parallel-size/tensor-model-paralel-size/' run.sh) --gpus 8xH100x12 -o none.yaml

@@ -92,6 +92,10 @@ TEST_CASE("a published run becomes whole layers on ranks numbered tensor, data, 
   const auto beside = read({{{"ignored", "fp32 gradients beside bf16"}}})[0];
   CHECK(experiment::published_problem(beside).plan.training.precision ==
         plan::mixed_precision("deepspeed_bf16"));
+  auto narrow = read({{{"element_bytes", "2"}}})[0];
+  narrow.products = graph::ProductFormat::mxfp8;
+  CHECK(experiment::published_problem(narrow).plan.training.precision == plan::mixed_precision("mxfp8"));
+  CHECK(experiment::published_problem(narrow).graph.products() == graph::ProductFormat::mxfp8);
   CHECK(!stated.plan.stages[1].sequence_parallel);
   CHECK_FALSE(experiment::published_problem(read({{{"element_bytes", "4"}}})[0]).plan.training.precision);
   auto llama = run;

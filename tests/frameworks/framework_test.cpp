@@ -207,6 +207,37 @@ TEST_CASE("DeepSpeed gets the list of gradients that it keeps") {
   CHECK(says(text(), "\"bf16\": {\"enabled\": false},\n  \"fp16\": {\"enabled\": true}\n"));
 }
 
+TEST_CASE("Megatron-LM gets the recipe of products in 8 or 4 bits, others refuse it") {
+  const std::pair<const char*, const char*> recipes[] = {
+      {"fp8_delayed", "--bf16\n--fp8-format hybrid\n--fp8-recipe delayed\n"},
+      {"fp8_current", "--bf16\n--fp8-format hybrid\n--fp8-recipe tensorwise\n"},
+      {"fp8_block", "--bf16\n--fp8-format hybrid\n--fp8-recipe blockwise\n"},
+      {"mxfp8", "--bf16\n--fp8-format hybrid\n--fp8-recipe mxfp8\n"},
+      {"nvfp4", "--bf16\n--fp4-format e2m1\n--fp4-recipe nvfp4\n"}};
+  const auto wide = [](const char* products, const char* width) {
+    return FrameworkCase("llama", {{"layers", "8"},
+                                   {"hidden", "64"},
+                                   {"heads", "4"},
+                                   {"kv_heads", "2"},
+                                   {"feed_forward", width},
+                                   {"element_bytes", "2"},
+                                   {"products", products}});
+  };
+  for (const auto& [products, arguments] : recipes) {
+    const FrameworkCase model = wide(products, "128");
+    auto plan = model.plan({4, 9}, 2);
+    plan.training.precision = plan::mixed_precision(products);
+    CHECK(says(to("megatron", model, plan), arguments));
+    const std::string other = to("torchtitan", model, plan);
+    CHECK(other.find(std::string("the plan in ") + products) != std::string::npos);
+  }
+  const FrameworkCase odd = wide("mxfp8", "144");
+  auto plan = odd.plan({4, 9}, 2);
+  plan.training.precision = plan::mixed_precision("mxfp8");
+  CAPTURE(to("megatron", odd, plan));
+  CHECK(to("megatron", odd, plan).find("where widths are multiples of 32") != std::string::npos);
+}
+
 TEST_CASE("Megatron-LM is given at least as many positions as a sample has tokens") {
   FrameworkCase longer("llama", {{"layers", "8"},
                                  {"hidden", "64"},
@@ -300,7 +331,8 @@ TEST_CASE("every value of a model is in Megatron-LM's arguments, or among those 
     for (const auto& [key, value] : base) {
       // A loss is always there. The training decides the numbers; a module for one more token is no row. The
       // cost of dropout does not depend on how much of it there is.
-      if (key == "loss" || key == "element_bytes" || key == "mtp" || key == "dropout") continue;
+      if (key == "loss" || key == "element_bytes" || key == "products" || key == "mtp" || key == "dropout")
+        continue;
       CAPTURE(family);
       CAPTURE(key);
       auto changed = base;
@@ -472,7 +504,10 @@ TEST_CASE("a feature that a framework lacks is refused by its name") {
   CHECK(says(refused("megatron", other), "sends gradients and activations as they are"));
   other = plan;
   other.training.precision = plan::mixed_precision("bf16");
-  CHECK(refused("megatron", other) == "Megatron-LM trains in fp32, mixed_bf16, mixed_fp16; the plan in bf16");
+  CHECK(
+      refused("megatron", other) ==
+      "Megatron-LM trains in fp32, mixed_bf16, mixed_fp16, fp8_delayed, fp8_current, fp8_block, mxfp8, nvfp4; the "
+      "plan in bf16");
 
   auto shared = llama8().plan({4, 9}, 2, 2, 2);
   CHECK(refused("deepspeed", shared) ==

@@ -380,6 +380,31 @@ TEST_CASE("Megatron-Bridge's names of a tied head and of precisions are read") {
             .find("gradients reduced in bf16") != std::string::npos);
 }
 
+TEST_CASE("Megatron-LM's recipes of 8 and 4 bits are formats of products") {
+  const auto precision = [](const std::string& arguments) {
+    const plan::Plan plan = read(kLlama + "--bf16 " + arguments, 8).plan;
+    CHECK(plan.training.precision);
+    const auto products = plan.model.parameters.find("products");
+    CHECK((products == plan.model.parameters.end() ? "stored" : products->second) ==
+          graph::name(plan.training.precision->products));
+    return std::string(plan::name(*plan.training.precision));
+  };
+  CHECK(precision("--fp8-format hybrid") == "fp8_delayed");
+  CHECK(precision("--fp8-format e4m3 --fp8-recipe tensorwise") == "fp8_current");
+  CHECK(precision("--fp8-format e4m3 --fp8-recipe blockwise") == "fp8_block");
+  CHECK(precision("--fp8-format hybrid --fp8-recipe mxfp8 --fp8-amax-history-len 1024") == "mxfp8");
+  CHECK(precision("--fp4-format e2m1 --fp4-recipe nvfp4") == "nvfp4");
+  CHECK(precision("--fp8-recipe mxfp8") == "mixed_bf16");  // without a format Megatron-LM multiplies in bf16
+  const auto wrong = [](const std::string& arguments) { return refusal(kLlama + arguments, 8); };
+  CHECK(wrong("--fp8-format hybrid").find("only where it trains in --bf16") != std::string::npos);
+  CHECK(wrong("--fp16 --fp4-format e2m1").find("only where it trains in --bf16") != std::string::npos);
+  CHECK(wrong("--bf16 --fp8-format hybrid --fp4-format e2m1").find("keep one of them") != std::string::npos);
+  CHECK(wrong("--bf16 --fp8-format hybrid --fp8-recipe custom").find("tensorwise") != std::string::npos);
+  CHECK(wrong("--bf16 --fp8-format hybrid --fp8-param-gather").find("8-bit weights") != std::string::npos);
+  CHECK(wrong("--bf16 --fp8-format hybrid --first-last-layers-bf16").find("some layers in 16 bits") !=
+        std::string::npos);
+}
+
 // A file like those of tests/functional_tests/test_cases of Megatron-LM.
 TEST_CASE("a YAML file may have a command line's names, with dashes") {
   const MegatronRun run = read(
@@ -399,7 +424,7 @@ TEST_CASE("arguments without a place in a plan are refused, or ignored by name")
                                    "attention_output_gate",
                                    "moe_latent_size 64",
                                    "heterogeneous_layers_config_path x.json",
-                                   "fp4_format e2m1",
+                                   "fp8_param_gather",
                                    "tensor_parallel_num_weight_shards 2",
                                    "grad_reduce_in_bf16",
                                    "main_grads_dtype bf16",
@@ -470,7 +495,7 @@ TEST_CASE("lists of a YAML file are read, refused or named") {
   CHECK(read(yaml(two + "window_size: [128, 0]"), 2, "run.yaml").plan.model.parameters.at("mixers") ==
         "window(129)");
   CHECK(wrong("window_size: [128, 128]").find("none after it") != std::string::npos);
-  CHECK(wrong("fp8_format: [\"hybrid\"]").find("8-bit numbers") != std::string::npos);
+  CHECK(wrong("fp8_format: [\"e5m2\"]").find("hybrid or e4m3") != std::string::npos);
   CHECK(wrong("mtp_num_layers: [1]").find("multi-token prediction") != std::string::npos);
   CHECK(wrong("hierarchical_context_parallel_sizes: [2, 2]").find("context parallelism in two ways") !=
         std::string::npos);

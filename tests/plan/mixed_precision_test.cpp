@@ -80,10 +80,12 @@ TEST_CASE("compressed gradients are a share of those that are held") {
 }
 
 TEST_CASE("written as it is read, by name where it has one") {
-  for (const char* text : {"fp32", "bf16", "mixed_bf16", "mixed_fp16", "deepspeed_bf16",
-                           "{weights: bf16, gradients: bf16, state: fp32, master: fp32}",
-                           "{weights: fp32, gradients: bf16, state: fp16}",
-                           "{weights: bf16, gradients: fp32, state: fp32, pass_gradients: bf16}"})
+  for (const char* text :
+       {"fp32", "bf16", "mixed_bf16", "mixed_fp16", "deepspeed_bf16",
+        "{weights: bf16, gradients: bf16, state: fp32, master: fp32}",
+        "{weights: fp32, gradients: bf16, state: fp16}",
+        "{weights: bf16, gradients: fp32, state: fp32, pass_gradients: bf16}", "fp8_delayed", "fp8_current",
+        "fp8_block", "mxfp8", "nvfp4", "{weights: bf16, gradients: bf16, state: fp32, products: mxfp8}"})
     CHECK(plan::written(read(text)) == text);
   CHECK(read("{weights: bf16}") == plan::mixed_precision("bf16"));
   CHECK(plan::written(read("{weights: bf16, gradients: fp32, state: fp32, master: fp32}")) == "mixed_bf16");
@@ -95,6 +97,9 @@ TEST_CASE("an unknown precision is refused by line and key") {
   CHECK(refusal("{weights: int8}").starts_with("p.yaml:1: precision.weights: unknown number format 'int8'"));
   CHECK(refusal("{weights: fp32, state: tf32}") ==
         "p.yaml:1: precision.state: tf32 is a rate of products, numbers are held in fp32");
+  CHECK(refusal("{weights: fp8}").starts_with("p.yaml:1: precision.weights: unknown number format 'fp8'"));
+  CHECK(refusal("{weights: bf16, products: fp8}")
+            .starts_with("p.yaml:1: precision.products: unknown format of products 'fp8'"));
   CHECK(refusal("{weights: fp32, moments: fp32}").starts_with("p.yaml:1: precision.moments"));
 }
 

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "models/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/graph/graph_builder.hpp"
 
@@ -55,4 +56,8 @@ TEST_CASE(
   CHECK_THROWS_AS(replay::precision_of(graph, held_in({})), core::BadInput);
   for (const char* other : {"bf16", "mixed_bf16", "deepspeed_bf16"})
     CHECK_THROWS_AS(replay::precision_of(graph, held_in(plan::mixed_precision(other))), core::BadInput);
+  const auto narrow = models::build("transformer", {{"element_bytes", "2"}, {"products", "mxfp8"}});
+  CHECK_THROWS_WITH_AS(replay::precision_of(narrow, held_in(plan::mixed_precision("mxfp8"))),
+                       "products in mxfp8 are not replayed: no kernel multiplies in less than 16 bits",
+                       core::BadInput);
 }

@@ -65,6 +65,23 @@ TEST_CASE("a published run is read by the names of its columns") {
   CHECK(mixture[0].vpp == 2);
 }
 
+TEST_CASE("the column products names the format in which layers multiply") {
+  const auto with = [](const std::string& products, const std::string& bytes) {
+    std::string text = published_csv({{{"element_bytes", bytes}}});
+    text.insert(text.find('\n'), ",products");
+    text.insert(text.rfind('\n'), "," + products);
+    return text;
+  };
+  const auto products = [&](const std::string& name) {
+    return report::parse_published_runs(with(name, "2"), "runs.csv")[0].products;
+  };
+  CHECK(products("nvfp4") == graph::ProductFormat::nvfp4);
+  CHECK(products("") == graph::ProductFormat::stored);
+  CHECK(refusal(with("fp8", "2")).starts_with("runs.csv:2: products: expected"));
+  CHECK(refusal(with("mxfp8", "4")) ==
+        "runs.csv:2: products: expected element_bytes 2 beside a format of 8 or 4 bits");
+}
+
 TEST_CASE("context and expert degrees, virtual stages and parameters may be missing") {
   std::string text = published_csv({{}});
   for (const std::string column : {"cp", "ep", "vpp", "parameters"}) {

@@ -19,10 +19,12 @@
 
 namespace penstock::cluster {
 
-enum class Precision : std::uint8_t { fp32, tf32, bf16, fp16 };
-inline constexpr std::size_t kPrecisions = 4;
+/// tf32, fp8 and fp4 are only rates of products.
+enum class Precision : std::uint8_t { fp32, tf32, bf16, fp16, fp8, fp4 };
+inline constexpr std::size_t kPrecisions = 6;
 std::string_view name(Precision precision);
-Precision precision(std::string_view name);  ///< throws BadInput for an unknown name
+/// Throws BadInput for an unknown name, and for fp8 and fp4, in which no kernel is timed.
+Precision precision(std::string_view name);
 
 /// Data sheet of an accelerator.
 struct DeviceType {

@@ -71,6 +71,11 @@ class AnalyticCosts final : public CostModel {
   /// activation between their products.
   OpTime expert_moves(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                       double samples, const OpShard& part) const;
+  /// Time of the casts of an operator's inputs and output gradients to its graph::ProductFormat. A cast reads
+  /// its tensor as often as the format needs, and writes it by rows and by columns. Zero where the operator
+  /// multiplies in the stored numbers. Differs: no cast is fused with the kernel before it.
+  OpTime cast_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                   double samples, const OpShard& part) const;
   /// Time of a scan (graph::LinearScan), kernel by kernel (src/cost/scan_kernels.hpp): the longer of computing and
   /// streaming. Products of all heads and chunks count as one with as many rows, by `product`; FLOPs outside of
   /// products at the fp32 rate. One pass makes all gradients. A part is that part of every kernel's work, also

@@ -10,7 +10,10 @@ namespace penstock::cost {
 /// without bf16; four-byte ones at the fp32 rate (tf32 rounds, and is never assumed).
 cluster::Precision precision_of(const graph::OpGraph& graph, const cluster::DeviceType& device);
 
-/// By the data sheets, of all devices of the cluster together, in the graph's precision.
+/// Rate at which a device multiplies the model's FLOPs (graph::model_flops), by its data sheet. That of the graph's
+/// precision; where layers multiply in a narrower format, the harmonic mean with the rate of that format.
+core::FlopRate peak_rate(const graph::OpGraph& graph, const cluster::DeviceType& device);
+/// The sum over all devices of the cluster.
 core::FlopRate peak_rate(const graph::OpGraph& graph, const cluster::Cluster& cluster);
 
 /// How fast a model is trained.

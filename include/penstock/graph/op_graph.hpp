@@ -13,6 +13,7 @@
 #include "penstock/graph/dag.hpp"
 #include "penstock/graph/op_kind.hpp"
 #include "penstock/graph/parameter.hpp"
+#include "penstock/graph/product_format.hpp"
 #include "penstock/graph/tensor.hpp"
 
 namespace penstock::graph {
@@ -32,6 +33,7 @@ struct Operator {
                                          ///< (embedding); 0: every pass reads all parameters once
   core::Bytes output_bytes;              ///< the one tensor it produces, shared by all its consumers
   core::Bytes saved_bytes;  ///< held from forward to backward beyond its inputs: its output and internals
+  ProductFormat products = ProductFormat::stored;  ///< in which it multiplies by its weights
 };
 
 /// The operator's attributes of that kind; all unstated where it has none of them.
@@ -82,9 +84,10 @@ class OpGraph {
     return used.valid() ? parameter(used).owner() : id;
   }
   core::Bytes parameter_bytes(core::OpId id) const { return core::Bytes(op(id).parameters * element_bytes_); }
-  core::Bytes frozen_bytes(core::OpId id) const {
-    return core::Bytes(op(id).frozen_parameters * element_bytes_);
-  }
+  /// Bytes of weights that do not train: frozen ones, and copies of all in the format of its products.
+  core::Bytes frozen_bytes(core::OpId id) const;
+  /// Format in which its layers multiply, where this is not the stored one for all.
+  ProductFormat products() const { return products_; }
 
   /// True if an operator above it weighs, so that training needs the gradients of its inputs.
   bool trains_above(core::OpId id) const { return trains_above_[id.index()]; }
@@ -108,6 +111,7 @@ class OpGraph {
   std::vector<Parameter> parameters_;
   std::vector<bool> trains_above_;
   std::int64_t frozen_parameters_ = 0;
+  ProductFormat products_ = ProductFormat::stored;
 };
 
 }  // namespace penstock::graph

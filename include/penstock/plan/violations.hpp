@@ -17,8 +17,10 @@ namespace penstock::plan {
 std::optional<std::string> mini_batch_violation(const graph::OpGraph& graph, std::int64_t mini_batch);
 
 /// Reason why weights cannot have the precision of the training, in words: the model's numbers have another
-/// size.
+/// size, or its layers multiply in another format.
 std::optional<std::string> precision_violation(const graph::OpGraph& graph, const Training& training);
+/// Reason why a device cannot multiply in the format of the training, in words.
+std::optional<std::string> products_violation(const cluster::Cluster& cluster, const Training& training);
 
 /// All violations in words; empty if there are none. Checks these conditions:
 ///   C1 each operator is in exactly one stage and each stage is convex,

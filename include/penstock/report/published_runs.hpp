@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "penstock/graph/product_format.hpp"
+
 namespace penstock::report {
 
 /// One training run of a Transformer. Its ranks are numbered tensor, then context, then data, then pipeline
@@ -22,9 +24,11 @@ struct PublishedRun {
   std::string block;        ///< family of the zoo: gpt, llama, mixtral or deepseek_v3
   /// Parameters of that family, in addition to those named here.
   std::map<std::string, std::string> parameters;
-  std::string positions;                       ///< table or rope
-  std::string attention;                       ///< plain or flash
-  int element_bytes = 0;                       ///< of weights and activations
+  std::string positions;  ///< table or rope
+  std::string attention;  ///< plain or flash
+  int element_bytes = 0;  ///< of weights and activations
+  /// In which layers multiply, beside numbers of two bytes.
+  graph::ProductFormat products = graph::ProductFormat::stored;
   std::vector<std::int64_t> layers_per_stage;  ///< [stage] of pp x vpp stages, in model order; empty: equal
   int tp = 1, cp = 1, pp = 1, dp = 1;
   int ep = 1;                    ///< devices that divide the experts, among those with equal other weights
@@ -40,7 +44,7 @@ struct PublishedRun {
 };
 
 /// Parses CSV (RFC 4180) whose header has at least these columns, in any order (`beside`, called ignored, cp,
-/// ep, vpp and parameters are optional); others are ignored. Throws BadInput naming file, line and column for
+/// ep, vpp, products and parameters are optional); others are ignored. Throws BadInput naming file, line and column for
 /// a missing column, an invalid number, an unknown word, or degrees whose product is not the number of
 /// devices. Also for a mini-batch that replicas cannot share, and for stages that do not have all layers.
 std::vector<PublishedRun> parse_published_runs(const std::string& text, const std::string& file);

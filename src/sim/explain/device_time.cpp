@@ -110,6 +110,8 @@ TimePart group_part(const plan::Stage& stage) {
 DeviceTime::DeviceTime(const cost::Problem& problem, const plan::Plan& plan, const SimulationOptions& options,
                        double filled)
     : problem_(problem), plan_(plan), filled_(filled), slows_(may_slow(problem, options)) {
+  for (const cluster::DeviceType& type : problem.cluster.types())
+    peaks_.push_back(cost::peak_rate(problem.graph, type));
   for (const plan::Stage& stage : plan.stages) {
     StagePasses& out = stages_.emplace_back(StagePasses{program::SampleSharing(plan, stage), {}, {}, {}});
     out.flops = flops_of(problem.graph, stage);
@@ -217,8 +219,7 @@ Seconds DeviceTime::model_time(const Span& span) const {
   if (span.kind != TaskKind::forward) return {};
   const plan::Stage& stage = plan_.stages[span.stage.index()];
   const StagePasses& of = stages_[span.stage.index()];
-  const cluster::DeviceType& type = problem_.cluster.type(span.device);
-  const core::FlopRate peak = type.peak_rate(cost::precision_of(problem_.graph, type));
+  const core::FlopRate peak = peaks_[problem_.cluster.devices()[span.device.index()].type];
   if (!(peak.value() > 0)) return {};
   const std::size_t member = plan::Mesh(stage).coordinate(of.place.at(span.device), plan::MeshDim::tensor);
   const double part =

@@ -46,6 +46,7 @@ class DeviceTime {
   double filled_;
   bool slows_;  ///< whether passes may take longer than the sum of their parts
   std::vector<StagePasses> stages_;
+  std::vector<core::FlopRate> peaks_;  ///< [type of device]
 };
 
 }  // namespace penstock::sim

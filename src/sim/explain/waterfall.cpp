@@ -66,12 +66,11 @@ PartSums per_iteration(const PartTimes& times, std::int64_t mini_batches, Picose
 /// [device] weight; the sum is 1.
 std::vector<double> weights(const cost::Problem& problem) {
   const double peak = cost::peak_rate(problem.graph, problem.cluster).value();
-  std::vector<double> out;
-  for (const cluster::Device& device : problem.cluster.devices()) {
-    const cluster::DeviceType& type = problem.cluster.types()[device.type];
-    out.push_back(peak > 0 ? type.peak_rate(cost::precision_of(problem.graph, type)).value() / peak
-                           : 1 / static_cast<double>(problem.cluster.size()));
-  }
+  std::vector<double> of_type, out;
+  for (const cluster::DeviceType& type : problem.cluster.types())
+    of_type.push_back(peak > 0 ? cost::peak_rate(problem.graph, type).value() / peak
+                               : 1 / static_cast<double>(problem.cluster.size()));
+  for (const cluster::Device& device : problem.cluster.devices()) out.push_back(of_type[device.type]);
   return out;
 }
 
