@@ -124,10 +124,10 @@ std::vector<std::string> all_planners() {
 /// Plan files take the place of the problem and of the search.
 void add_plans(CLI::App& command, std::vector<std::string>& plans) {
   for (const char* name : {"--model", "--cluster"}) command.get_option(name)->required(false);
-  const std::vector<std::string> shared = {"cluster",    "devices",       "framework",  "reserved",
-                                           "costs",      "allow-foreign", "network", "collective",
-                                           "pass-collectives", "json",          "columns",    "wide",
-                                           "threads",    "help",          "force"};
+  const std::vector<std::string> shared = {
+      "cluster",    "devices",          "framework", "reserved", "costs", "allow-foreign", "network",
+      "collective", "pass-collectives", "json",      "columns",  "wide",  "threads",       "help",
+      "force"};
   auto* files =
       command.add_option("PLAN", plans, "plan files to compare, instead of --model")->type_name("FILE");
   for (CLI::Option* option : command.get_options())

@@ -17,7 +17,7 @@
 namespace penstock::experiment {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using SizingJson = nlohmann::ordered_json;
 using report::Align;
 
 /// "15.6T", "500B", "2M".
@@ -46,9 +46,9 @@ std::string days_text(const SizedCluster& found) {
 
 /// "16.5 days", "5.28 h", "4.16 min".
 std::string long_time(core::Seconds time) {
-  constexpr double kHour = 3600, kDay = 86'400;
-  if (time.value() >= 2 * kDay) return fmt::format("{:.3g} days", time.value() / kDay);
-  return time.value() >= 2 * kHour ? fmt::format("{:.3g} h", time.value() / kHour) : core::show(time);
+  constexpr double hour = 3600, day = 86'400;  // s
+  if (time.value() >= 2 * day) return fmt::format("{:.3g} days", time.value() / day);
+  return time.value() >= 2 * hour ? fmt::format("{:.3g} h", time.value() / hour) : core::show(time);
 }
 
 std::string goal_text(const SizingReport& report) {
@@ -108,29 +108,30 @@ std::string answer_lines(const SizingAnswer& answer, bool goal) {
   return out;
 }
 
-Json to_json(const SizedCluster& found) {
+SizingJson to_json(const SizedCluster& found) {
   const report::CellResult& row = found.outcome.row;
-  Json out = Json::parse(report::to_record(row));
+  SizingJson out = SizingJson::parse(report::to_record(row));
   out["cluster"] = found.cluster;
-  Json sized = {{"nodes", found.nodes},
-                {"days", found.days},
-                {"least_days", found.least_days()},
-                {"most_days", found.most_days()},
-                {"margin", found.margin},
-                {"margin_measured", found.measured},
-                {"goodput", found.goodput},
-                {"restarts", found.restarts},
-                {"mtbf_s", found.failures.mtbf.value()},
-                {"checkpoint_s", found.failures.checkpoint.value()},
-                {"checkpoint_interval_s", found.interval.value()},
-                {"dollars", found.dollars ? Json(*found.dollars) : Json()},
-                {"megawatt_hours", found.megawatt_hours ? Json(*found.megawatt_hours) : Json()}};
+  SizingJson sized = {
+      {"nodes", found.nodes},
+      {"days", found.days},
+      {"least_days", found.least_days()},
+      {"most_days", found.most_days()},
+      {"margin", found.margin},
+      {"margin_measured", found.measured},
+      {"goodput", found.goodput},
+      {"restarts", found.restarts},
+      {"mtbf_s", found.failures.mtbf.value()},
+      {"checkpoint_s", found.failures.checkpoint.value()},
+      {"checkpoint_interval_s", found.interval.value()},
+      {"dollars", found.dollars ? SizingJson(*found.dollars) : SizingJson()},
+      {"megawatt_hours", found.megawatt_hours ? SizingJson(*found.megawatt_hours) : SizingJson()}};
   sized["plan"] = std::move(out);
   return sized;
 }
 
-Json index_or_null(const SizingAnswer& answer, std::optional<std::size_t> at) {
-  return at ? Json(answer.tried[*at].cluster) : Json();
+SizingJson index_or_null(const SizingAnswer& answer, std::optional<std::size_t> at) {
+  return at ? SizingJson(answer.tried[*at].cluster) : SizingJson();
 }
 
 }  // namespace
@@ -219,21 +220,21 @@ std::string sizing_csv(const SizingReport& report) {
 }
 
 std::string sizing_json(const SizingReport& report, const report::Provenance& provenance) {
-  Json out = {{"provenance", Json::parse(report::to_json(provenance))},
-              {"model", report.model},
-              {"goal",
-               {{"tokens", report.goal.tokens},
-                {"days", report.goal.days ? Json(*report.goal.days) : Json()},
-                {"dollars", report.goal.dollars ? Json(*report.goal.dollars) : Json()}}},
-              {"answers", Json::array()}};
+  SizingJson out = {{"provenance", SizingJson::parse(report::to_json(provenance))},
+                    {"model", report.model},
+                    {"goal",
+                     {{"tokens", report.goal.tokens},
+                      {"days", report.goal.days ? SizingJson(*report.goal.days) : SizingJson()},
+                      {"dollars", report.goal.dollars ? SizingJson(*report.goal.dollars) : SizingJson()}}},
+                    {"answers", SizingJson::array()}};
   for (const SizingAnswer& answer : report.answers) {
-    Json one = {{"gpus", answer.gpus},
-                {"smallest", index_or_null(answer, answer.smallest)},
-                {"cheapest", index_or_null(answer, answer.cheapest)},
-                {"note", answer.note},
-                {"costs", answer.costs},
-                {"complete", answer.complete},
-                {"tried", Json::array()}};
+    SizingJson one = {{"gpus", answer.gpus},
+                      {"smallest", index_or_null(answer, answer.smallest)},
+                      {"cheapest", index_or_null(answer, answer.cheapest)},
+                      {"note", answer.note},
+                      {"costs", answer.costs},
+                      {"complete", answer.complete},
+                      {"tried", SizingJson::array()}};
     for (const SizedCluster& found : answer.tried) one["tried"].push_back(to_json(found));
     out["answers"].push_back(std::move(one));
   }

@@ -23,15 +23,15 @@ struct PipelinePeaks {
 };
 
 PipelinePeaks peaks(const std::string& framework, std::int64_t micro_batches, const std::string& more = "") {
-  plan::Plan plan =
-      frameworks::from_megatron("--num-layers 4 --hidden-size 32 --num-attention-heads 4 --seq-length 64 "
-                                "--max-position-embeddings 64 --vocab-size 128 --micro-batch-size 1 --bf16 "
-                                "--make-vocab-size-divisible-by 1 --pipeline-model-parallel-size 2 "
-                                "--untie-embeddings-and-output-weights --attention-dropout 0 "
-                                "--hidden-dropout 0 --global-batch-size " +
-                                    std::to_string(micro_batches) + " " + more,
-                                "run.sh", {"2xH100", 2}, 2, {})
-          .plan;
+  plan::Plan plan = frameworks::from_megatron(
+                        "--num-layers 4 --hidden-size 32 --num-attention-heads 4 --seq-length 64 "
+                        "--max-position-embeddings 64 --vocab-size 128 --micro-batch-size 1 --bf16 "
+                        "--make-vocab-size-divisible-by 1 --pipeline-model-parallel-size 2 "
+                        "--untie-embeddings-and-output-weights --attention-dropout 0 "
+                        "--hidden-dropout 0 --global-batch-size " +
+                            std::to_string(micro_batches) + " " + more,
+                        "run.sh", {"2xH100", 2}, 2, {})
+                        .plan;
   const auto graph = models::build(plan.model.name, plan.model.parameters);
   const auto cluster = experiment::load_cluster({"2xH100", 2, framework});
   const cost::AnalyticCosts costs;
@@ -47,7 +47,8 @@ PipelinePeaks peaks(const std::string& framework, std::int64_t micro_batches, co
 
 }  // namespace
 
-TEST_CASE("torch's last stage keeps the received tensor of every micro-batch, other frameworks those in flight") {
+TEST_CASE(
+    "torch's last stage keeps the received tensor of every micro-batch, other frameworks those in flight") {
   constexpr std::int64_t received = kTokens * kWidth * 2;  // bytes, of one micro-batch in 16 bits
   for (const char* framework : {"pytorch", "torchtitan", "automodel"}) {
     CAPTURE(framework);
@@ -65,7 +66,8 @@ TEST_CASE("torch's last stage keeps the received tensor of every micro-batch, ot
 }
 
 TEST_CASE("a recomputed last stage of torch keeps received tensors too") {
-  const std::string recompute = "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
+  const std::string recompute =
+      "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
   const PipelinePeaks few = peaks("pytorch", 4, recompute), many = peaks("pytorch", 20, recompute);
   CHECK(many.simulated[1] - few.simulated[1] == 16 * kTokens * kWidth * 2);
 }
