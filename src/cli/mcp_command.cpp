@@ -11,7 +11,7 @@ void add_mcp(CLI::App& app, Action& action) {
   command->footer(
       "Serves on standard input and output until the client closes them. Relative names of files are those in "
       "FOLDER, and nothing is written outside it. python3, or the interpreter in PENSTOCK_PYTHON, needs the "
-      "packages penstock and mcp (pip install 'penstock[mcp]').\n"
+      "packages penstock and mcp (in Penstock's folder: pip install './python[mcp]').\n"
       "\n"
       "Example, for a client that takes the command of a server:\n"
       "  penstock mcp plans");

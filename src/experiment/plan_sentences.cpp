@@ -214,7 +214,7 @@ std::string changes_sentence(const std::vector<WhatIfRow>& rows) {
   if (factor(tried.front()) < kWorthSaying)
     return fmt::format("No change to batches or links helps: {} gives {:.2f} times the samples/s.{}",
                        tried.front()->change, factor(tried.front()), rest);
-  return fmt::format("The change that helps most is {}, with {:.2f} times the samples/s.{}",
+  return fmt::format("Of changes to batches and links {} helps most, with {:.2f} times the samples/s.{}",
                      tried.front()->change, factor(tried.front()), rest);
 }
 
