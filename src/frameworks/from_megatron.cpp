@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <initializer_list>
 #include <optional>
 #include <utility>
@@ -291,6 +292,8 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
   const Degrees degrees = read_degrees(args, devices);
   Plan plan;
   plan.model = read_megatron_model(args, degrees.tensor, given, flash);
+  if (plan.model.name == "decoder")  // whose parameters are too many to be a name
+    plan.model.label = "decoder of " + std::filesystem::path(file).filename().string();
   plan.training = read_training(args, degrees.data * degrees.context, degrees.data);
   if (plan.training.precision) plan.model.parameters.emplace("element_bytes", "2");
   if (plan.training.precision && plan.training.precision->products != graph::ProductFormat::stored)

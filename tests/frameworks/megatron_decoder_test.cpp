@@ -98,6 +98,11 @@ TEST_CASE("parts of single layers are read") {
   CHECK(parameter("--num-experts 4 --moe-shared-expert-intermediate-size 48", "shared_width") == "48");
 }
 
+TEST_CASE("a described decoder is named by its script") {
+  CHECK(model_of(kBase + "--squared-relu").label == "decoder of train.sh");
+  CHECK(model_of(kBase).label.empty());
+}
+
 TEST_CASE("latent attention without experts has the rotary scaling of latent attention") {
   const std::string latent = "--multi-latent-attention --position-embedding-type rope ";
   CHECK(parameter(latent, "rope_scaling").starts_with("yarn:"));
