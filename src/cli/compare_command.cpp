@@ -121,18 +121,22 @@ std::vector<std::string> all_planners() {
   return names;
 }
 
-/// Plan files take the place of the problem and of the search.
 void add_plans(CLI::App& command, std::vector<std::string>& plans) {
   for (const char* name : {"--model", "--cluster"}) command.get_option(name)->required(false);
-  const std::vector<std::string> shared = {
+  command.add_option("PLAN", plans, "plan files to compare, instead of --model")->type_name("FILE");
+}
+
+/// Plan files take the place of the problem and of the search. Throws a usage error for an option of these.
+void check_beside_plans(const CLI::App& command) {
+  static const std::vector<std::string> shared = {
       "cluster",    "devices",          "framework", "reserved", "costs", "allow-foreign", "network",
       "collective", "pass-collectives", "json",      "columns",  "wide",  "threads",       "help",
       "force"};
-  auto* files =
-      command.add_option("PLAN", plans, "plan files to compare, instead of --model")->type_name("FILE");
-  for (CLI::Option* option : command.get_options())
-    if (option != files && std::ranges::find(shared, option->get_lnames().front()) == shared.end())
-      files->excludes(option);
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && !option->get_lnames().empty() &&
+        std::ranges::find(shared, option->get_lnames().front()) == shared.end())
+      throw core::Error(core::ExitCode::usage,
+                        fmt::format("--{} cannot be used with plan files", option->get_lnames().front()));
 }
 
 constexpr const char* kCompareFooter =
@@ -206,8 +210,10 @@ void add_compare(CLI::App& app, Action& action) {
   add_json(*command, flags->json);
   flags->wide.add(*command);
   add_plans(*command, flags->plans);
-  command->callback(
-      [flags, &action] { action = [flags](const CommandContext& s) { return run(*flags, s); }; });
+  command->callback([flags, command, &action] {
+    if (!flags->plans.empty()) check_beside_plans(*command);
+    action = [flags](const CommandContext& s) { return run(*flags, s); };
+  });
 }
 
 }  // namespace penstock::cli

@@ -404,7 +404,7 @@ done
 expect 0 "8 devices of summit" "$penstock" compare data_parallel.yaml spp.yaml --columns all
 expect 11 "only plans of one model can be compared" "$penstock" compare spp.yaml released.yaml
 expect 11 "none.yaml" "$penstock" compare spp.yaml none.yaml
-expect 10 "excludes" "$penstock" compare spp.yaml --planners spp
+expect 10 "--planners cannot be used with plan files" "$penstock" compare spp.yaml --planners spp
 expect 10 "--model is required, unless plan files are compared" "$penstock" compare
 [[ $(head -n 2 c.csv | tail -n 1) == case_study,summit,8,* && -s all.txt && -s all.json && -s all.svg ]] && cmp -s c.csv all.csv ||
   { echo "FAILED: compare wrote no results"; failures=$((failures + 1)); }
