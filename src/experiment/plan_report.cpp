@@ -158,6 +158,9 @@ std::string rates(const report::CellResult& row) {
 std::string costs_line(const cost::Problem& problem, const CellOutcome& outcome) {
   if (outcome.row.costs == "analytic") return "";
   std::string out = "costs: " + outcome.row.costs;
+  const auto& precision = problem.training.precision;
+  if (precision && precision->products != graph::ProductFormat{} && out.find("measured runs") != out.npos)
+    out += "; these runs multiplied in 16 bits";
   if (const auto* estimated = dynamic_cast<const cost::EstimatedCosts*>(&problem.costs)) {
     const auto coverage = cost::coverage(*estimated, problem.graph, problem.cluster, *outcome.plan);
     for (std::size_t i = 0; i < cost::kOrigins; ++i)

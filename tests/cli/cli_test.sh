@@ -394,6 +394,7 @@ expect 0 '"estimate_error": ' "${plan[@]}" --pipeline-micro-batch 4 --json
 # Planners side by side: fastest first, as table, CSV and JSON; reasons, limits, wrong names.
 compare=("$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
 expect 0 "no plan with a flush takes less than" "${compare[@]}" --csv c.csv -o all
+expect 0 "; these runs multiplied in 16 bits" "$penstock" plan --model llama3-8b --gpus 8xH100 --planner megatron --precision fp8_delayed
 # Plan files in place of a problem: the fastest first, with the numbers of `simulate`.
 for planner in spp data_parallel; do "$penstock" plan "${compare[@]:2}" --planner $planner -o "$planner.yaml" >/dev/null 2>&1; done
 expect 0 "is the fastest" "$penstock" compare data_parallel.yaml spp.yaml
