@@ -7,6 +7,7 @@
 #include "folder_delivery.hpp"
 #include "import_command.hpp"
 #include "penstock/core/files.hpp"
+#include "penstock/cost/cost_model.hpp"
 #include "penstock/experiment/plan_input.hpp"
 #include "penstock/experiment/profiled_plan.hpp"
 #include "penstock/report/perfetto.hpp"
@@ -84,7 +85,9 @@ core::ExitCode run(const ImportTraceFlags& flags, const CommandContext& session)
   if (flags.json)
     print(report::profiled_json(found, made));
   else
-    print_page(report::profiled_table(found, screen), screen);
+    print_page(report::profiled_table(found, screen) +
+                   "\ncosts: " + cost::source_of(*input.costs, input.cluster) + "\n",
+               screen);
   return core::ExitCode::done;
 }
 

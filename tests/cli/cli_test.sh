@@ -395,6 +395,11 @@ expect 0 '"estimate_error": ' "${plan[@]}" --pipeline-micro-batch 4 --json
 compare=("$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)
 expect 0 "no plan with a flush takes less than" "${compare[@]}" --csv c.csv -o all
 expect 0 "; these runs multiplied in 16 bits" "$penstock" plan --model llama3-8b --gpus 8xH100 --planner megatron --precision fp8_delayed
+profiles=("$clusters"/../profiled/rank{0,1}.json.gz --plan "$clusters/../profiled/plan.yaml")
+expect 0 "costs: " "$penstock" import trace "${profiles[@]}" --costs "$clusters/../profiled/costs.yaml"
+expect 11 "no step 99; the profiles have 10, 11, 12" "$penstock" import trace "${profiles[@]}" --step 99
+"$penstock" plan --model llama3-8b --gpus 8xH100 --planner megatron -o within.yaml >/dev/null 2>&1
+expect 0 "no effect: these costs have measured times of collectives within a node" "$penstock" simulate within.yaml --what-if node_links=2x --columns all
 # Plan files in place of a problem: the fastest first, with the numbers of `simulate`.
 for planner in spp data_parallel; do "$penstock" plan "${compare[@]:2}" --planner $planner -o "$planner.yaml" >/dev/null 2>&1; done
 expect 0 "is the fastest" "$penstock" compare data_parallel.yaml spp.yaml
