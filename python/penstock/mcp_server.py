@@ -140,6 +140,18 @@ class AssistantTools:
         chosen = _words({"for": framework, "planners": planners, "time_limit": time_limit})
         return await self.program.run(context, ["compare", *words, *chosen, *self.program.options(options)])
 
+    async def size(
+        self, context: Context, model: ModelName, tokens: Annotated[str, Field(description="tokens to train on, such as 2T")],
+        gpus: Annotated[str, Field(description="types (H100,B200), whose cluster is found, and exact clusters (8xH100x128)")],
+        days: Annotated[float, Field(ge=0, description="most days of wall time; 0: not given, for exact clusters")] = 0,
+        parameters: Parameters = {}, tokens_per_batch: TokensPerBatch = "", options: Options = {}, time_limit: TimeLimit = "60s",
+    ) -> Answer:
+        """Find the smallest and the cheapest cluster that trains so many tokens in so many days, or the days on an exact
+        cluster: plan, failures, dollars and energy."""
+        asked = {"model": model, "tokens": tokens, "days": days and f"{days:g}", "gpus": gpus, "tokens_per_batch": tokens_per_batch}
+        words = _words(asked | {"time_limit": time_limit}) + [f"--parameter={key}={value}" for key, value in parameters.items()]
+        return await self.program.run(context, ["size", *words, *self.program.options(options)])
+
     async def simulate(
         self, context: Context, plan: PlanFile, what_if: Annotated[str, Field(description="changes, such as network=200Gb/s, devices=2x")] = "",
         options: Options = {},
@@ -175,7 +187,7 @@ class AssistantTools:
     def server(self) -> MCPServer:
         """The server with these tools, not running yet."""
         server = MCPServer("penstock", title="Penstock", instructions=INSTRUCTIONS)
-        for tool in (self.plan, self.compare, self.simulate, self.explain, self.export, self.models, self.planners):
+        for tool in (self.plan, self.compare, self.size, self.simulate, self.explain, self.export, self.models, self.planners):
             server.add_tool(tool)
         server.add_tool(self.import_file, name="import")
         return server

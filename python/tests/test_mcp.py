@@ -53,6 +53,13 @@ def test_compare_lists_the_planners(program, tmp_path):
     assert "[2/2]" in compared.structured_content["notes"]
 
 
+def test_size_states_days_for_a_cluster_and_a_cluster_for_days(program, tmp_path):
+    asked = {"model": "llama3-8b", "tokens": "100B"}
+    exact, found = calls(program, tmp_path, ("size", asked | {"gpus": "8xH100x4"}), ("size", asked | {"gpus": "H100", "days": 5}))
+    assert "8xH100x4" in exact.structured_content["answer"] and "--days" not in exact.structured_content["command"]
+    assert "at most 5 days" in found.structured_content["answer"]
+
+
 def test_errors_are_those_of_the_program(program, tmp_path):
     missing, unknown = calls(program, tmp_path, ("explain", {"plan": "none.yaml"}), ("plan", SMALL | {"model": "mnt"}))
     assert missing.is_error and "exit code 11" in text(missing) and "none.yaml" in text(missing)
@@ -108,6 +115,6 @@ def test_the_command_serves(program, tmp_path):
             return await client.list_tools(), await client.call_tool("models", {})
 
     tools, models = anyio.run(run)
-    assert {"plan", "compare", "simulate", "explain", "export", "import", "models", "planners"} <= {tool.name for tool in tools.tools}
+    assert {"plan", "compare", "size", "simulate", "explain", "export", "import", "models", "planners"} <= {tool.name for tool in tools.tools}
     assert all(tool.description for tool in tools.tools)
     assert "llama" in models.structured_content["answer"]
