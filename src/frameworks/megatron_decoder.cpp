@@ -121,18 +121,29 @@ std::string key_norm(MegatronArguments& args) {
   return has_rms_norms(args) ? "head" : "layer";
 }
 
+/// A pattern names one kind of attention, of all its layers.
+void refuse_beside_pattern(MegatronArguments& args) {
+  if (args.flag("multi_latent_attention"))
+    args.fail("multi_latent_attention", "latent attention in a pattern of layers: no plan states this");
+  for (const char* name : {"window_size", "no_rope_freq"})
+    if (args.has(name) && !args.nothing(name))
+      args.fail(name, "does not go with a pattern of layers: no plan states this");
+}
+
 void read_attention(MegatronArguments& args, Values& out) {
+  if (is_hybrid(args)) refuse_beside_pattern(args);
   const std::int64_t layers = layer_count(args), heads = args.count("num_attention_heads");
   if (args.flag("multi_latent_attention")) {
-    if (positions(args) != Positions::rotary) args.has("position_embedding_type");  // latent keys always turn
     out["mixers"] = "latent";
     out["kv_heads"] = std::to_string(heads);
     read_latent(args, out);
     out["attention_bias"] = has_biases(args) ? "output" : "no";
     return;
   }
-  out["mixers"] = counted_words(mixers(args, layers));
-  if (is_hybrid(args)) read_hybrid(args, positions(args) == Positions::rotary ? "full" : "nope", out);
+  if (is_hybrid(args))
+    read_hybrid(args, positions(args) == Positions::rotary ? "full" : "nope", out);
+  else
+    out["mixers"] = counted_words(mixers(args, layers));
   out["kv_heads"] = std::to_string(kv_heads(args));
   out["head_width"] =
       std::to_string(args.count("kv_channels", std::max<std::int64_t>(1, args.count("hidden_size") / heads)));

@@ -163,6 +163,8 @@ TEST_CASE("a pattern gives each layer one branch, and its bars the stages") {
   CHECK(refused("'M-||M-'").find("has no layers") != std::string::npos);
   CHECK(refused("M-/M-").find("multi-token prediction") != std::string::npos);
   CHECK(refused("'M-|M-|M-' --pipeline-model-parallel-size 2").find("not equally many") != std::string::npos);
+  for (const char* beside : {"--window-size '(15,0)'", "--no-rope-freq 2", "--multi-latent-attention"})
+    CHECK(refused(std::string("'M-M*' ") + beside).find("pattern of layers: no plan") != std::string::npos);
   CHECK(refused("M- --num-layers 3").find("the pattern has 2") != std::string::npos);
 }
 
