@@ -37,8 +37,8 @@ class DistantLibrary : public kernels::Collectives {
   DistantLibrary(const std::vector<kernels::Backend*>& ranks, std::string name)
       : name_(std::move(name)), ranks_(ranks.size()), moving_(ranks.size()) {
     core::require(ranks_ <= kMostRanks, "few devices");
-    const int file = shm_open(name_.c_str(), O_CREAT | O_RDWR, 0600);
-    core::require(file >= 0 && ftruncate(file, sizeof(MessageBoard)) == 0, "shared memory");
+    const int file = shm_open(name_.c_str(), O_RDWR, 0);
+    core::require(file >= 0, "shared memory");
     void* const memory = mmap(nullptr, sizeof(MessageBoard), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     core::require(memory != MAP_FAILED, "shared memory");
@@ -46,7 +46,10 @@ class DistantLibrary : public kernels::Collectives {
     for (const auto* backend : ranks) board_->joined += backend != nullptr;
     ++distant_calls().joined;
   }
-  ~DistantLibrary() override { munmap(board_, sizeof(MessageBoard)); }
+  ~DistantLibrary() override {
+    shm_unlink(name_.c_str());
+    munmap(board_, sizeof(MessageBoard));
+  }
   DistantLibrary(const DistantLibrary&) = delete;
   DistantLibrary& operator=(const DistantLibrary&) = delete;
 
@@ -130,6 +133,10 @@ DistantCalls& distant_calls() {
 kernels::Invitation invite_distant() {
   static int made = 0;
   const std::string name = fmt::format("/penstock-{}-{}", getpid(), ++made);
+  shm_unlink(name.c_str());  // a killed process with this number may have left one, with old counts
+  const int file = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
+  core::require(file >= 0 && ftruncate(file, sizeof(MessageBoard)) == 0, "shared memory");
+  close(file);
   const auto* first = reinterpret_cast<const std::byte*>(name.data());
   return {first, first + name.size()};
 }
