@@ -47,6 +47,10 @@ Cluster::Cluster(std::string name, std::vector<DeviceType> types, std::vector<De
     for (std::size_t p = 0; p < devices_.size() + switches; ++p) points_.push_back(std::to_string(p));
   core::require(points_.size() == devices_.size() + switches, "every point has a name");
   for (const Link& link : links_)
+    if (const std::size_t last = std::max(link.from, link.to); last >= points_.size())
+      throw core::BadInput(fmt::format("cluster {}: a link joins point {}, but the last point is {}", name_,
+                                       last, points_.size() - 1));
+  for (const Link& link : links_)
     if (link.from == link.to || !(link.bandwidth.value() > 0))
       throw core::BadInput(
           fmt::format("cluster {}: a link joins a point to itself or has no bandwidth", name_));

@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "support/checkout.hpp"
 #include "support/near.hpp"
+#include "support/tiny.hpp"
 
 using namespace penstock;
 using cluster::Cluster;
@@ -214,4 +215,12 @@ TEST_CASE("a cluster has at most 16,384 devices, and as many are read at once") 
   };
   CHECK(cluster::parse_cluster(with(2048), "c.yaml").size() == 16384);
   CHECK_THROWS_AS(cluster::parse_cluster(with(2049), "c.yaml"), core::BadInput);
+}
+
+TEST_CASE("a link beyond the last point is refused") {
+  const cluster::Cluster plain = support::tiny_cluster(2, 1 << 20, 1e6, 0);
+  auto links = plain.links();
+  links.front().to = 9;
+  CHECK_THROWS_WITH_AS(cluster::Cluster("short", plain.types(), plain.devices(), 1, links),
+                       "cluster short: a link joins point 9, but the last point is 2", core::BadInput);
 }
