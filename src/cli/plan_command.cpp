@@ -17,6 +17,7 @@ struct PlanFlags {
   std::string choose_by = "simulation";
   FrameworkFlag framework;
   int top = 1;
+  bool bound = false;
   PlanSearch search;
 };
 
@@ -43,6 +44,8 @@ core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   keep_layers_whole(loaded, planner);
   loaded.cell.planner = planner;
   const cost::Problem problem = loaded.problem();
+  if (flags.bound && flags.framework.runnable_by().empty())
+    throw core::BadInput("--bound needs a framework (--for megatron, for example)");
   from_command_line([&] { check_top(flags, problem.cluster); });
   experiment::SearchSetting setting = flags.search.setting(flags.options);
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
@@ -50,6 +53,8 @@ core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
   setting.top = static_cast<std::size_t>(flags.top);
   setting.runnable_by = flags.framework.runnable_by();
+  setting.bound_runnable =
+      flags.bound ? experiment::BoundEffort::any_wait : experiment::BoundEffort::short_wait;
 
   const auto found =
       flags.search.run(flags.framework.named(planner), problem, loaded.cell, setting, session.end_search());
@@ -90,6 +95,9 @@ void add_search(CLI::App& command, PlanFlags& flags) {
       ->capture_default_str()
       ->check(CLI::Range(1, 50).description(""))
       ->type_name("N");
+  command.add_flag("--bound", flags.bound,
+                   "compute what no plan of the framework (--for) beats, also where that takes longer than a "
+                   "second or two, as on more than about 512 devices");
   command
       .add_option("--choose-by", flags.choose_by,
                   "how to choose the micro-batch size: by simulation, or by estimate (a formula, faster)")

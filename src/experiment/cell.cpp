@@ -163,6 +163,20 @@ bool add_bounds(const cost::Problem& problem, const Cell& cell, const sim::Simul
   return false;
 }
 
+/// Adds the bound on plans of the framework, unless devices may be faster than their type. Returns false if the
+/// user ended it.
+bool add_runnable_bound(const cost::Problem& problem, const SearchSetting& setting, core::StopToken stop,
+                        CellOutcome& out) {
+  if (setting.perturbation != nullptr || setting.simulation.perturbation) return true;
+  try {
+    out.runnable =
+        runnable_bound(setting.runnable_by, problem, setting.bound_runnable, until_user_stops(stop));
+  } catch (const core::SearchEnded&) {
+    return false;
+  }
+  return true;
+}
+
 /// Like search(); fills `row` as far as possible even if it throws.
 CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, const Cell& cell,
                         const SearchSetting& setting, core::StopToken stop) {
@@ -193,7 +207,8 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   if (setting.options.progress)
     setting.options.progress(fmt::format("found {:.1f} samples/s ({}), computing what no plan beats",
                                          *out.row.samples_per_s, *out.row.strategy));
-  const bool ended = add_bounds(problem, cell, options, std::move(others), stop, out);
+  const bool ended = add_bounds(problem, cell, options, std::move(others), stop, out) ||
+                     !add_runnable_bound(problem, setting, stop, out);
   if (!found.complete)
     out.row.status = fmt::format("{}: the best plan found until then", limit_word(stop));
   else if (ended)
@@ -288,7 +303,15 @@ CellOutcome evaluate(const cost::Problem& problem, const schedule::ScheduledPlan
 CellOutcome search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,
                    core::StopToken stop) {
   report::CellResult row;
-  return search_into(row, problem, cell, setting, stop);
+  try {
+    return search_into(row, problem, cell, setting, stop);
+  } catch (const core::Infeasible& fault) {
+    const auto bound =
+        runnable_bound(setting.runnable_by, problem, setting.bound_runnable, until_user_stops(stop));
+    const std::string proof = bound ? no_fit_in_words(*bound) : "";
+    if (proof.empty()) throw;
+    throw core::Infeasible(fmt::format("{}\n{}", fault.what(), proof));
+  }
 }
 
 CellOutcome try_search(const cost::Problem& problem, const Cell& cell, const SearchSetting& setting,

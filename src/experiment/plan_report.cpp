@@ -267,6 +267,19 @@ core::Bytes capacity_of_fullest(const cluster::Cluster& cluster, const trace::Su
   return cluster.type(core::DeviceId(static_cast<std::size_t>(fullest - summary.devices.begin()))).memory;
 }
 
+/// Null without a bound, or if nothing fits.
+nlohmann::ordered_json runnable_json(const CellOutcome& outcome) {
+  if (!outcome.runnable || !outcome.runnable->best) return {};
+  const score::UniformBound& best = *outcome.runnable->best;
+  return {{"framework", outcome.runnable->framework},
+          {"iteration_s", best.time.value()},
+          {"gap", *outcome.row.iteration_s / best.time.value() - 1},
+          {"degrees", written(best.degrees)},
+          {"limited_by", best.reason == score::UniformReason::memory ? "memory" : "work"},
+          {"sets_of_degrees", outcome.runnable->degrees},
+          {"least_memory_bytes", outcome.runnable->least_memory.value()}};
+}
+
 }  // namespace
 
 std::optional<core::Seconds> free_order_time(const cost::Problem& problem,
@@ -336,7 +349,8 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
           verdict_note(memory_verdict(problem.cluster, *outcome.summary)),
       in_lines(doubts(problem, outcome)), aim_line(beside.reached),
       order_line(row, beside.free_order) + costs_line(problem, outcome), perturbation,
-      bound_line(problem, outcome, simulation), any_plan_line(row, plan),
+      bound_line(problem, outcome, simulation),
+      (outcome.runnable ? in_words(*outcome.runnable, *row.iteration_s) : "") + any_plan_line(row, plan),
       untried_line(problem, row) + search_line(row), assumptions_line(beside.assumptions),
       beside.memory ? "\n" + memory_table(problem.cluster, *outcome.summary, screen) : "",
       outcome.others.empty() ? "" : "\n" + top_table(outcome, screen),
@@ -366,6 +380,7 @@ std::string plan_json(const cost::Problem& problem, const CellOutcome& outcome,
       {"lower_bound", bound_json(problem, plan, simulation)},
       {"any_plan_lower_bound_s", or_json_null(row.lower_bound_s)},
       {"gap", or_json_null(row.gap)},
+      {"runnable_lower_bound", runnable_json(outcome)},
       {"samples_per_s", *row.samples_per_s},
       {"tokens_per_s", or_json_null(row.tokens_per_s)},
       {"tflops_per_device", or_json_null(row.tflops_per_device)},

@@ -7,17 +7,26 @@
 namespace penstock::score {
 namespace {
 
+/// Micro-batches that rank r holds at least.
+double in_flight(const FluidPipeline& pipeline, std::int64_t r) {
+  return static_cast<double>(std::min(pipeline.micro_batches, pipeline.ranks - r));
+}
+/// Bytes of rank r that no layer gets.
+double fixed(const FluidPipeline& pipeline, std::int64_t r) {
+  return (r == 0 ? pipeline.before : 0) + (r + 1 == pipeline.ranks ? pipeline.behind : 0);
+}
+
 constexpr double kMostShare = 1e6;  // of layers that need hardly any memory
 
 /// Largest share of the layers that a rank can take, by its time for one micro-batch: concave, because a rank
 /// may mix options.
 class ShareCurve {
  public:
-  ShareCurve(const FluidPipeline& pipeline, double in_flight) {
+  ShareCurve(const FluidPipeline& pipeline, double memory, double in_flight) {
     std::vector<CurvePoint> ends;
     for (const LayerOption& option : pipeline.options) {
       const double needed = pipeline.state + in_flight * option.kept;
-      const double share = pipeline.memory / std::max(needed, pipeline.memory / kMostShare);
+      const double share = memory / std::max(needed, memory / kMostShare);
       ends.push_back({option.seconds * share, share});
     }
     std::ranges::sort(ends, {}, [](const CurvePoint& end) { return std::pair(end.seconds, -end.share); });
@@ -80,8 +89,8 @@ class SharedLayers {
   SharedLayers(const FluidPipeline& pipeline, const PipelineFill& fill)
       : fill_(fill), micro_batches_(static_cast<double>(pipeline.micro_batches)) {
     for (std::int64_t r = 0; r < pipeline.ranks; ++r)
-      curves_.emplace_back(pipeline,
-                           static_cast<double>(std::min(pipeline.micro_batches, pipeline.ranks - r)));
+      curves_.emplace_back(pipeline, std::max(0.0, pipeline.memory - fixed(pipeline, r)),
+                           in_flight(pipeline, r));
     least_ = std::ranges::min(pipeline.options, {}, &LayerOption::seconds).seconds;
   }
 
@@ -91,10 +100,10 @@ class SharedLayers {
     return sum >= 1;
   }
 
-  /// One stage per rank: a second of rank r's work for one micro-batch shortens each later rank's by 1/m at
-  /// most, and a second there is worth at most 1/least of the layers. So a later gain never exceeds `price`,
-  /// and counting rank r with all of its time, but the later ranks' wait with the time that is best at this
-  /// price, is at least as much as any division gives.
+  /// With one stage per rank, a second more of rank r's work for one micro-batch takes at most 1/m seconds from
+  /// each later rank. A second there is worth at most 1/least of the layers. So `later / (m least)` is a price
+  /// that no loss exceeds. Rank r counts with all of its time. The later ranks wait only for the time that is
+  /// best at this price: less work would gain them less than rank r loses. The sum is never below the truth.
   bool enough(double seconds) const {
     double sum = 0, wait = 0;
     for (std::size_t r = 0; r < curves_.size() && sum < 1; ++r) {
@@ -117,7 +126,8 @@ class SharedLayers {
 
 }  // namespace
 
-double least_unlimited(double work, std::int64_t micro_batches, std::int64_t ranks, const PipelineFill& fill) {
+double least_unlimited(double work, std::int64_t micro_batches, std::int64_t ranks,
+                       const PipelineFill& fill) {
   const auto m = static_cast<double>(micro_batches), p = static_cast<double>(ranks);
   if (fill.whole_ranks) return m == 1 ? work : work / -std::expm1(p * std::log1p(-1 / m));
   return m * work / p + fill.per_rank * (p - 1) * std::max(0.0, p - 2) / (2 * p);  // the mean of all ranks
@@ -139,10 +149,14 @@ std::optional<double> least_limited(const FluidPipeline& pipeline, const Pipelin
 
 double least_memory(const FluidPipeline& pipeline) {
   const double kept = std::ranges::min(pipeline.options, {}, &LayerOption::kept).kept;
-  double shares = 0;  // per byte of memory
-  for (std::int64_t r = 0; r < pipeline.ranks; ++r)
-    shares += 1 / (pipeline.state + static_cast<double>(std::min(pipeline.micro_batches, pipeline.ranks - r)) * kept);
-  return 1 / shares;
+  double shares = 0, taken = 0, most = 0;  // sum over ranks of (memory - fixed) / needed is at least 1
+  for (std::int64_t r = 0; r < pipeline.ranks; ++r) {
+    const double needed = pipeline.state + in_flight(pipeline, r) * kept;
+    shares += 1 / needed;
+    taken += fixed(pipeline, r) / needed;
+    most = std::max(most, fixed(pipeline, r));
+  }
+  return std::max(most, (1 + taken) / shares);
 }
 
 }  // namespace penstock::score

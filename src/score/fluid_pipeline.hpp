@@ -18,11 +18,13 @@ struct FluidPipeline {
   std::vector<LayerOption> options;
   double state = 0;   ///< bytes of weights, gradients and optimizer state of all layers
   double memory = 0;  ///< bytes of one rank
+  double before = 0;  ///< bytes of what comes before the layers, on the first rank
+  double behind = 0;  ///< bytes of what comes behind them, on the last rank
   std::int64_t micro_batches = 1;
   std::int64_t ranks = 1;
 };
 
-/// What a rank waits for before its first pass and after its last one.
+/// Time that a rank waits before its first pass and after its last one.
 struct PipelineFill {
   bool whole_ranks = true;  ///< one stage per rank: all work of one micro-batch on the ranks before it
   double per_rank = 0;      ///< else these seconds for each rank before it but the first, which may have only
@@ -35,7 +37,7 @@ struct PipelineFill {
 /// everywhere are the best: w_r = w_0 (1 - 1/m)^r, T = work / (1 - (1 - 1/m)^ranks).
 double least_unlimited(double work, std::int64_t micro_batches, std::int64_t ranks, const PipelineFill& fill);
 
-/// The same with memory: rank r holds at least min(m, ranks - r) micro-batches, as 1F1B does and interleaved
+/// Least time with a limit on memory: rank r holds at least min(m, ranks - r) micro-batches, as 1F1B does and interleaved
 /// schedules at least do. Nothing where the layers do not fit at any time. The result is never above the true
 /// minimum, and below it by one part in 10^9 plus what the bound on later ranks' gains leaves.
 std::optional<double> least_limited(const FluidPipeline& pipeline, const PipelineFill& fill);

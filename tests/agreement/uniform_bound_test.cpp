@@ -41,15 +41,30 @@ SmallRun small_run(std::uint64_t seed) {
   core::Random random(seed);
   const bool mixture = random.chance(0.3);
   const std::string layers = std::to_string(random.between(2, 9));
-  auto graph = mixture ? models::build("mixtral", {{"layers", layers}, {"hidden", "1024"}, {"heads", "8"}, {"kv_heads", "4"}, {"expert_width", "2048"},
-                                                   {"experts", "8"}, {"sequence", "1024"}, {"vocabulary", "8000"}, {"element_bytes", "2"}})
-                       : models::build("llama", {{"layers", layers}, {"hidden", "1024"}, {"heads", "8"}, {"kv_heads", "4"}, {"feed_forward", "2816"},
-                                                 {"sequence", "2048"}, {"vocabulary", "16000"}, {"element_bytes", "2"}});
-  auto cluster = experiment::load_cluster({random.chance(0.5) ? "8xH100" : "4xA100-80x2"}).run_by(cluster::runtime("megatron"));
+  auto graph = mixture ? models::build("mixtral", {{"layers", layers},
+                                                   {"hidden", "1024"},
+                                                   {"heads", "8"},
+                                                   {"kv_heads", "4"},
+                                                   {"expert_width", "2048"},
+                                                   {"experts", "8"},
+                                                   {"sequence", "1024"},
+                                                   {"vocabulary", "8000"},
+                                                   {"element_bytes", "2"}})
+                       : models::build("llama", {{"layers", layers},
+                                                 {"hidden", "1024"},
+                                                 {"heads", "8"},
+                                                 {"kv_heads", "4"},
+                                                 {"feed_forward", "2816"},
+                                                 {"sequence", "2048"},
+                                                 {"vocabulary", "16000"},
+                                                 {"element_bytes", "2"}});
+  auto cluster = experiment::load_cluster({random.chance(0.5) ? "8xH100" : "4xA100-80x2"})
+                     .run_by(cluster::runtime("megatron"));
   auto row = std::get<plan::LayerRow>(plan::layer_row(graph));
   plan::Training training{.mini_batch = 16 << random.between(0, 2), .optimizer = plan::Optimizer::adam};
   training.precision = plan::mixed_precision("mixed_bf16");
-  auto costs = experiment::load_costs(random.chance(0.5) ? std::optional<std::string>() : std::string(experiment::kDataSheet));
+  auto costs = experiment::load_costs(random.chance(0.5) ? std::optional<std::string>()
+                                                         : std::string(experiment::kDataSheet));
   const core::Bytes left(static_cast<std::int64_t>((1.5 + 8 * random.unit()) * (1 << 30)));
   cluster = cluster.reserving(cluster.types().front().memory - left);
   return {std::move(graph), std::move(cluster), std::move(costs), training, std::move(row)};
@@ -82,16 +97,23 @@ plan::Plan drawn_plan(const SmallRun& run, const UniformDegrees& degrees, core::
   out.training = run.training;
   const auto ranks = static_cast<std::size_t>(degrees.ranks);
   std::size_t chunks = 1;
-  if (ranks > 1 && random.chance(0.5)) chunks = static_cast<std::size_t>(random.between(1, run.row.parts() / static_cast<int>(ranks)));
+  if (ranks > 1 && random.chance(0.5))
+    chunks = static_cast<std::size_t>(random.between(1, run.row.parts() / static_cast<int>(ranks)));
   out.schedule = chunks > 1 ? "interleaved_1f1b" : "1f1b";
   const auto ends = drawn_ends(run.row.parts(), ranks * chunks, random);
   const std::size_t devices = run.cluster.size() / ranks;
-  const plan::Recomputation again = one_of<plan::Recomputation>({{}, plan::kRecomputeCore, plan::kRecomputeLayers, {plan::Recomputation::SegmentScope::layers, false, 1}}, random);
+  const plan::Recomputation again =
+      one_of<plan::Recomputation>({{},
+                                   plan::kRecomputeCore,
+                                   plan::kRecomputeLayers,
+                                   {plan::Recomputation::SegmentScope::layers, false, 1}},
+                                  random);
   for (std::size_t s = 0; s < ends.size(); ++s) {
     plan::Stage& stage = out.stages.emplace_back();
     for (std::size_t d = 0; d < devices; ++d) stage.devices.emplace_back(s % ranks * devices + d);
     for (std::size_t v = 0; v < run.graph.size(); ++v)
-      if (run.row.part_of[v] < ends[s] && run.row.part_of[v] >= (s == 0 ? 0 : ends[s - 1])) stage.operators.emplace_back(v);
+      if (run.row.part_of[v] < ends[s] && run.row.part_of[v] >= (s == 0 ? 0 : ends[s - 1]))
+        stage.operators.emplace_back(v);
     stage.micro_batch = degrees.micro_batch * degrees.replicas;
     stage.tensor_parallel = degrees.tensor;
     stage.context_parallel = degrees.context;
@@ -118,14 +140,15 @@ TEST_CASE("no plan of a framework is faster than the bound of its degrees") {
     const auto bounds = score::uniform_bounds(problem, run.row, megatron_space(experts));
     CHECK(bounds.tried >= bounds.fitting.size());
     if (bounds.fitting.empty()) continue;
-    std::vector<score::UniformBound> short_of_memory, best(
-        bounds.fitting.begin(), bounds.fitting.begin() + std::min<std::ptrdiff_t>(8, std::ssize(bounds.fitting)));
+    std::vector<score::UniformBound> short_of_memory,
+        best(bounds.fitting.begin(),
+             bounds.fitting.begin() + std::min<std::ptrdiff_t>(8, std::ssize(bounds.fitting)));
     for (const auto& bound : bounds.fitting)
       if (bound.reason == score::UniformReason::memory) short_of_memory.push_back(bound);
-    for (int i = 0; i < 60; ++i) {
-      const auto& from = i % 3 == 0                                ? best
+    for (int i = 0; i < 120; ++i) {
+      const auto& from = i % 3 == 0                               ? best
                          : i % 3 == 1 && !short_of_memory.empty() ? short_of_memory
-                                                                   : bounds.fitting;
+                                                                  : bounds.fitting;
       const score::UniformBound& bound = one_of(from, random);
       plan::Plan plan = drawn_plan(run, bound.degrees, random);
       try {
@@ -134,8 +157,10 @@ TEST_CASE("no plan of a framework is faster than the bound of its degrees") {
       } catch (const core::BadInput&) {
         continue;
       }
-      const double time = to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan), {})).value();
-      INFO("seed ", seed, ": ", score::written(bound.degrees), " ", plan.schedule, " ", plan.stages.size(), " stages, recompute ", plan::written(plan.stages.front().recompute));
+      const double time =
+          to_seconds(sim::simulate_time(problem, score::scheduled(problem, plan), {})).value();
+      INFO("seed ", seed, ": ", score::written(bound.degrees), " ", plan.schedule, " ", plan.stages.size(),
+           " stages, recompute ", plan::written(plan.stages.front().recompute));
       CHECK(bound.time.value() <= time);
       ++judged;
       limited += bound.reason == score::UniformReason::memory;

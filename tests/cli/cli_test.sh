@@ -390,6 +390,12 @@ expect 11 "long.yaml:1: lengths: maximum 9999 is more than the 256 tokens of the
 
 expect 0 "Lower bound for any plan" "${plan[@]}" --pipeline-micro-batch 4
 expect 0 '"estimate_error": ' "${plan[@]}" --pipeline-micro-batch 4 --json
+# The bound for plans of a framework, and the proof that none fits.
+small=("$penstock" plan --model llama3-8b -p layers=4 --mini-batch 16 --planner megatron)
+expect 0 "Lower bound for plans that Megatron-LM can run: " "${small[@]}" --gpus 4xH100
+expect 0 '"limited_by": "' "${small[@]}" --gpus 4xH100 --json
+expect 20 "no plan that Megatron-LM can run fits: of " "$penstock" plan --model llama3-70b --gpus 4xH100 --mini-batch 16 --planner megatron
+expect 11 "bound needs a framework" "${small[@]}" --gpus 4xH100 --for any --bound
 
 # Planners side by side: fastest first, as table, CSV and JSON; reasons, limits, wrong names.
 compare=("$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)

@@ -32,7 +32,7 @@ bool fits(const FluidPipeline& pipeline, const std::vector<std::vector<double>>&
   for (std::size_t r = 0; r < shares.size(); ++r) {
     const auto held =
         static_cast<double>(std::min(pipeline.micro_batches, pipeline.ranks - static_cast<std::int64_t>(r)));
-    double bytes = 0;
+    double bytes = (r == 0 ? pipeline.before : 0) + (r + 1 == shares.size() ? pipeline.behind : 0);
     for (std::size_t o = 0; o < shares[r].size(); ++o)
       bytes += shares[r][o] * (pipeline.state + held * pipeline.options[o].kept);
     if (bytes > pipeline.memory * (1 + 1e-12)) return false;
@@ -49,6 +49,7 @@ FluidPipeline drawn_pipeline(core::Random& random) {
   if (random.chance(0.8)) out.options.push_back({work * (1 + 0.4 * random.unit()), kept * random.unit()});
   if (random.chance(0.5)) out.options.push_back({work * 1.4, kept * 0.05});
   out.state = 1;
+  if (random.chance(0.5)) out.before = 0.3 * random.unit(), out.behind = 0.2 * random.unit();
   out.memory = (1 + 2 * random.unit()) / static_cast<double>(out.ranks);
   return out;
 }
@@ -78,7 +79,9 @@ double searched(const FluidPipeline& pipeline, const PipelineFill& fill, core::R
     double here = worth();
     for (int step = 0; step < 1500; ++step) {
       auto before = shares;
-      const auto any = [&] { return static_cast<std::size_t>(random.between(0, static_cast<int>(pipeline.ranks) - 1)); };
+      const auto any = [&] {
+        return static_cast<std::size_t>(random.between(0, static_cast<int>(pipeline.ranks) - 1));
+      };
       const auto way = [&] {
         return static_cast<std::size_t>(random.between(0, static_cast<int>(pipeline.options.size()) - 1));
       };
@@ -87,8 +90,10 @@ double searched(const FluidPipeline& pipeline, const PipelineFill& fill, core::R
       from -= piece;
       shares[any()][way()] += piece;
       const double now = worth();
-      if (now > here || (now == 1e30 && !random.chance(0.9))) shares = before;
-      else here = now;
+      if (now > here || (now == 1e30 && !random.chance(0.9)))
+        shares = before;
+      else
+        here = now;
     }
     best = std::min(best, here);
   }
@@ -118,12 +123,15 @@ TEST_CASE("no division of a fluid pipeline's layers is faster than its bound") {
 
 TEST_CASE("one rank: memory forces as much recomputation as must fit") {
   // Saving 10 bytes and computing none again takes 2 s, computing again 3 s with 1 byte; 6 bytes are left.
-  FluidPipeline pipeline{{{2, 10}, {3, 1}}, 4, 10, 7, 1};
+  FluidPipeline pipeline{
+      .options = {{2, 10}, {3, 1}}, .state = 4, .memory = 10, .micro_batches = 7, .ranks = 1};
   CHECK(*score::least_limited(pipeline, {}) == support::near(7 * (2 + 4.0 / 9)));
   pipeline.memory = 14;
   CHECK(*score::least_limited(pipeline, {}) == support::near(14));
   CHECK(score::least_memory(pipeline) == support::near(5));
-  pipeline.memory = 4.9;
+  pipeline.before = 2, pipeline.behind = 3;
+  CHECK(score::least_memory(pipeline) == support::near(10));
+  pipeline.memory = 9.9;
   CHECK(!score::least_limited(pipeline, {}));
 }
 

@@ -8,6 +8,7 @@
 
 #include "penstock/core/stop.hpp"
 #include "penstock/cost/problem.hpp"
+#include "penstock/experiment/runnable_bound.hpp"
 #include "penstock/experiment/spec.hpp"
 #include "penstock/planners/planner.hpp"
 #include "penstock/report/results.hpp"
@@ -25,6 +26,7 @@ struct CellOutcome {
   std::optional<trace::Summary> summary;
   std::exception_ptr error{};  ///< for try_cell: error in the input, or internal error, that the row reports
   std::vector<CellOutcome> others{};  ///< next best plans of other kinds, fastest first (SearchSetting::top)
+  std::optional<RunnableBound> runnable{};  ///< if requested (SearchSetting::bound_runnable)
 };
 
 /// Iterations under a perturbation with the seeds `seed`, `seed` + 1, ...
@@ -46,6 +48,7 @@ struct SearchSetting {
   bool keep_trace = true;     ///< the outcome has a trace, and not only its summary
   std::size_t top = 1;        ///< number of plans in the outcome: the best, then the fastest of other kinds
   std::string runnable_by{};  ///< framework that must be able to run the plan; "": any plan
+  BoundEffort bound_runnable = BoundEffort::none;  ///< for what no plan of that framework beats
   std::optional<PerturbedSeeds> robust{};  ///< plans are evaluated by the 95th percentile of these iterations
 };
 

@@ -30,8 +30,8 @@ std::string written(const UniformDegrees& degrees);
 /// Plans of a framework: a row of whole layers, in a loop of ranks, without split backward passes.
 struct UniformSpace {
   bool tensor = true, sequence = true, experts = false;
-  bool interleaved = true;        ///< several stages per rank
-  bool interleaved_filled = true; ///< these take no fewer micro-batches than ranks
+  bool interleaved = true;          ///< several stages per rank
+  bool interleaved_filled = true;   ///< these take no fewer micro-batches than ranks
   bool core = true, layers = true;  ///< recomputation of attention's cores, of layers
   int zero = 0;                     ///< highest ZeRO stage
   std::vector<plan::ContextExchange> context;
@@ -49,7 +49,7 @@ struct UniformBound {
   UniformDegrees degrees;
   std::int64_t micro_batches = 1;
   core::Seconds work;          ///< one micro-batch through the whole model, both passes
-  core::Bytes least_memory{};  ///< that each rank needs for the layers
+  core::Bytes least_memory{};  ///< that each rank needs for state and what is kept
   UniformReason reason = UniformReason::work;
   core::Seconds time{};  ///< lower bound; not for no_fit
 };
@@ -58,14 +58,18 @@ struct UniformBound {
 struct UniformBounds {
   std::vector<UniformBound> fitting;  ///< ascending by time
   std::size_t tried = 0;
-  core::Bytes least_memory{};  ///< least of all degrees
+  core::Bytes least_memory{};      ///< least of all degrees
+  UniformDegrees least_degrees{};  ///< those that need it
 };
 
-/// Computes a lower bound for each set of degrees (src/score/fluid_pipeline.hpp): the work of the model's parts
-/// with these degrees on the first devices, transfers between stages and reductions left out. Valid for plans
-/// that use all devices of a cluster of one device type. Throws BadInput for another cluster. `check` may throw
+/// Operators that uniform_bounds looks at, over all degrees of a replica: a measure of its time.
+std::size_t uniform_effort(const cost::Problem& problem, const UniformSpace& space);
+
+/// Computes a lower bound for each set of degrees (src/score/fluid_pipeline.hpp). A bound counts the work of the
+/// model's parts with these degrees on the first devices, without transfers between stages and reductions. It
+/// holds for plans that use all devices of a cluster of one device type. Throws BadInput for another cluster. `check` may throw
 /// to end the computation.
-UniformBounds uniform_bounds(const cost::Problem& problem, const plan::LayerRow& row, const UniformSpace& space,
-                             const std::function<void()>& check = {});
+UniformBounds uniform_bounds(const cost::Problem& problem, const plan::LayerRow& row,
+                             const UniformSpace& space, const std::function<void()>& check = {});
 
 }  // namespace penstock::score
