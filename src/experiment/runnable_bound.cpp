@@ -13,7 +13,9 @@ namespace {
 
 /// Nothing for a framework with plans that the bound does not cover.
 std::optional<score::UniformSpace> space_of(const frameworks::Abilities& can, const graph::OpGraph& graph) {
-  const auto known = [](std::string_view schedule) { return schedule == "1f1b" || schedule == "interleaved_1f1b"; };
+  const auto known = [](std::string_view schedule) {
+    return schedule == "1f1b" || schedule == "interleaved_1f1b";
+  };
   if (can.any_order || !std::ranges::all_of(can.schedules, known)) return {};
   const auto has = [](const auto& list, std::string_view name) { return std::ranges::count(list, name) > 0; };
   score::UniformSpace out;
@@ -32,8 +34,9 @@ std::optional<score::UniformSpace> space_of(const frameworks::Abilities& can, co
 }
 
 std::string reason(const score::UniformBound& bound) {
-  const std::string work = fmt::format("{} micro-batches of {} of work on {} rank{}", bound.micro_batches,
-                                       show(bound.work), bound.degrees.ranks, bound.degrees.ranks == 1 ? "" : "s");
+  const std::string work =
+      fmt::format("{} micro-batches of {} of work on {} rank{}", bound.micro_batches, show(bound.work),
+                  bound.degrees.ranks, bound.degrees.ranks == 1 ? "" : "s");
   return bound.reason == score::UniformReason::memory ? work + ", in the memory there is" : work;
 }
 
@@ -63,18 +66,21 @@ std::optional<RunnableBound> runnable_bound(const std::string& framework, const 
 
 std::string in_words(const RunnableBound& bound, double iteration_s) {
   if (bound.skipped)
-    return fmt::format("Lower bound for plans that {} can run: left out, it takes a while (--bound)\n", bound.framework);
+    return fmt::format("Lower bound for plans that {} can run: left out, it takes a while (--bound)\n",
+                       bound.framework);
   if (!bound.best) return "";
   const double least = bound.best->time.value();
-  return fmt::format("Lower bound for plans that {} can run: {} ({}: {}), of {} sets of degrees. Simulated: {:+.1f} %.\n",
-                     bound.framework, show(core::Seconds(least)), written(bound.best->degrees), reason(*bound.best),
-                     bound.degrees, (iteration_s / least - 1) * 100);
+  return fmt::format(
+      "Lower bound for plans that {} can run: {} ({}: {}), of {} sets of degrees. Simulated: {:+.1f} %.\n",
+      bound.framework, show(core::Seconds(least)), written(bound.best->degrees), reason(*bound.best),
+      bound.degrees, (iteration_s / least - 1) * 100);
 }
 
 std::string no_fit_in_words(const RunnableBound& bound) {
   if (bound.skipped || bound.best || bound.degrees == 0) return "";
-  return fmt::format("no plan that {} can run fits: of {} sets of degrees, {} needs least, {} per device before anything is computed",
-                     bound.framework, bound.degrees, written(bound.least_degrees), show(bound.least_memory));
+  return fmt::format(
+      "no plan that {} can run fits: of {} sets of degrees, {} needs least, {} per device before anything is computed",
+      bound.framework, bound.degrees, written(bound.least_degrees), show(bound.least_memory));
 }
 
 }  // namespace penstock::experiment

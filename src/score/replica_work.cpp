@@ -57,8 +57,8 @@ const ReplicaWork& ReplicaModel::work(std::int64_t micro_batch) {
                                : known_.emplace(micro_batch, measured(micro_batch)).first->second;
 }
 
-/// Where the model is cut, layouts within its parts stay the same, and nothing is saved: the parts of a single
-/// stage take no longer than as stages of their own.
+/// Times the parts within a single stage. As stages of their own they take no less time: layouts within them
+/// stay the same.
 ReplicaWork ReplicaModel::measured(std::int64_t micro_batch) {
   if (!times_) times_.emplace(problem_, whole_, parts_);
   std::vector<double> seconds;
@@ -115,9 +115,9 @@ double ReplicaModel::kept(const cost::StageLoad& load, bool recomputed, std::int
 double ReplicaModel::state_of(const std::vector<OpId>& operators, std::int64_t replicas) const {
   plan::Stage held = stage(operators, replicas);
   held.zero = held.has_copies() ? space_.zero : 0;
-  const auto memory = cost::stage_memory(cost::stage_load(problem_, stage(operators, least_replicas(degrees_))),
-                                         problem_.memory, problem_.training, 1, 0, 0,
-                                         plan::replica_placement(held));
+  const auto memory =
+      cost::stage_memory(cost::stage_load(problem_, stage(operators, least_replicas(degrees_))),
+                         problem_.memory, problem_.training, 1, 0, 0, plan::replica_placement(held));
   core::Bytes out;
   for (const MemoryKind kind : {MemoryKind::weights, MemoryKind::gradients, MemoryKind::optimizer})
     out += plan::at(memory, kind);

@@ -15,8 +15,8 @@ namespace penstock::score {
 
 /// Work of the model on one replica, one micro-batch.
 struct ReplicaWork {
-  double seconds = 0;      ///< all parts, everything saved
-  double least_layer = 0;  ///< seconds of the quickest layer
+  double seconds = 0;                ///< all parts, everything saved
+  double least_layer = 0;            ///< seconds of the quickest layer
   std::vector<LayerOption> options;  ///< of all layers that are like the one with most work
 };
 

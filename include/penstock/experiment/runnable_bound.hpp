@@ -20,12 +20,12 @@ enum class BoundEffort : std::uint8_t {
 };
 
 struct RunnableBound {
-  std::string framework;  ///< its title
-  std::size_t degrees = 0;  ///< sets of degrees that divide the devices
+  std::string framework;                    ///< its title
+  std::size_t degrees = 0;                  ///< sets of degrees that divide the devices
   std::optional<score::UniformBound> best;  ///< set with the least bound; none: nothing fits
-  core::Bytes least_memory{};  ///< that a device needs at least, by the set that needs least
-  score::UniformDegrees least_degrees{};  ///< that set
-  bool skipped = false;                   ///< it would have taken too long
+  core::Bytes least_memory{};               ///< that a device needs at least, by the set that needs least
+  score::UniformDegrees least_degrees{};    ///< that set
+  bool skipped = false;                     ///< it would have taken too long
 };
 
 /// Bounds all plans on all devices that `framework` can run (score::uniform_bounds). Nothing for frameworks that
