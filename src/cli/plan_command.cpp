@@ -18,6 +18,7 @@ struct PlanFlags {
   FrameworkFlag framework;
   int top = 1;
   bool bound = false;
+  std::optional<double> gap;
   PlanSearch search;
 };
 
@@ -44,8 +45,9 @@ core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   keep_layers_whole(loaded, planner);
   loaded.cell.planner = planner;
   const cost::Problem problem = loaded.problem();
-  if (flags.bound && flags.framework.runnable_by().empty())
-    throw core::BadInput("--bound needs a framework (--for megatron, for example)");
+  for (const auto& [given, name] : {std::pair(flags.bound, "--bound"), {flags.gap.has_value(), "--gap"}})
+    if (given && flags.framework.runnable_by().empty())
+      throw core::BadInput(fmt::format("{} needs a framework (--for megatron, for example)", name));
   from_command_line([&] { check_top(flags, problem.cluster); });
   experiment::SearchSetting setting = flags.search.setting(flags.options);
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;
@@ -53,8 +55,9 @@ core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   setting.options.judge_by_estimate = flags.choose_by == "estimate";
   setting.top = static_cast<std::size_t>(flags.top);
   setting.runnable_by = flags.framework.runnable_by();
+  if (flags.gap) setting.gap = *flags.gap / 100;
   setting.bound_runnable =
-      flags.bound ? experiment::BoundEffort::any_wait : experiment::BoundEffort::short_wait;
+      flags.bound || flags.gap ? experiment::BoundEffort::any_wait : experiment::BoundEffort::short_wait;
 
   const auto found =
       flags.search.run(flags.framework.named(planner), problem, loaded.cell, setting, session.end_search());
@@ -98,6 +101,12 @@ void add_search(CLI::App& command, PlanFlags& flags) {
   command.add_flag("--bound", flags.bound,
                    "compute what no plan of the framework (--for) beats, also where that takes longer than a "
                    "second or two, as on more than about 512 devices");
+  command
+      .add_option("--gap", flags.gap,
+                  "end the search of joint once its plan is at most P % slower than what no plan of the "
+                  "framework (--for) beats")
+      ->check(CLI::Range(0.0, 1000.0).description(""))
+      ->type_name("P");
   command
       .add_option("--choose-by", flags.choose_by,
                   "how to choose the micro-batch size: by simulation, or by estimate (a formula, faster)")

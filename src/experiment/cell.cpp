@@ -163,18 +163,22 @@ bool add_bounds(const cost::Problem& problem, const Cell& cell, const sim::Simul
   return false;
 }
 
-/// Adds the bound on plans of the framework, unless devices may be faster than their type. Returns false if the
-/// user ended it.
-bool add_runnable_bound(const cost::Problem& problem, const SearchSetting& setting, core::StopToken stop,
-                        CellOutcome& out) {
-  if (setting.perturbation != nullptr || setting.simulation.perturbation) return true;
+/// Bound on plans of the framework, unless devices may be faster than their type. Nothing if the user ended it.
+std::optional<RunnableBound> bound_of_framework(const cost::Problem& problem, const SearchSetting& setting,
+                                                core::StopToken stop) {
+  if (setting.perturbation != nullptr || setting.simulation.perturbation) return {};
   try {
-    out.runnable =
-        runnable_bound(setting.runnable_by, problem, setting.bound_runnable, until_user_stops(stop));
+    return runnable_bound(setting.runnable_by, problem, setting.bound_runnable, until_user_stops(stop));
   } catch (const core::SearchEnded&) {
-    return false;
+    return {};
   }
-  return true;
+}
+
+/// The setting with an iteration time that is good enough (SearchSetting::gap).
+SearchSetting with_enough(const SearchSetting& setting, const std::optional<RunnableBound>& bound) {
+  SearchSetting out = setting;
+  if (setting.gap && bound && bound->best) out.options.enough = bound->best->time * (1 + *setting.gap);
+  return out;
 }
 
 /// Like search(); fills `row` as far as possible even if it throws.
@@ -185,8 +189,11 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   if (setting.memory_limit) stop = stop.until_full(watch.emplace(*setting.memory_limit).full());
   row = describe(problem, cell);
   std::vector<plan::Plan> others;
+  std::optional<RunnableBound> bound;
+  if (setting.gap) bound = bound_of_framework(problem, setting, stop);
+  const SearchSetting aimed = with_enough(setting, bound);
   auto found = [&] {
-    const ReadySearch ready(problem, cell, setting, stop);
+    const ReadySearch ready(problem, cell, aimed, stop);
     const auto& planner = planners::planner(cell.planner.name);
     auto answer = ready.measured([&] { return planner.plan(ready.problem, ready.options, stop); }, row);
     answer.plan.model = cell.model;
@@ -207,8 +214,9 @@ CellOutcome search_into(report::CellResult& row, const cost::Problem& problem, c
   if (setting.options.progress)
     setting.options.progress(fmt::format("found {:.1f} samples/s ({}), computing what no plan beats",
                                          *out.row.samples_per_s, *out.row.strategy));
-  const bool ended = add_bounds(problem, cell, options, std::move(others), stop, out) ||
-                     !add_runnable_bound(problem, setting, stop, out);
+  const bool ended = add_bounds(problem, cell, options, std::move(others), stop, out);
+  if (!bound && !ended) bound = bound_of_framework(problem, setting, stop);
+  out.runnable = std::move(bound);
   if (!found.complete)
     out.row.status = fmt::format("{}: the best plan found until then", limit_word(stop));
   else if (ended)

@@ -395,6 +395,7 @@ small=("$penstock" plan --model llama3-8b -p layers=4 --mini-batch 16 --planner 
 expect 0 "Lower bound for plans that Megatron-LM can run: " "${small[@]}" --gpus 4xH100
 expect 0 '"limited_by": "' "${small[@]}" --gpus 4xH100 --json
 expect 20 "no plan that Megatron-LM can run fits: of " "$penstock" plan --model llama3-70b --gpus 4xH100 --mini-batch 16 --planner megatron
+expect 0 "states" "${small[@]/%megatron/joint}" --gpus 4xH100 --gap 1000
 expect 11 "bound needs a framework" "${small[@]}" --gpus 4xH100 --for any --bound
 
 # Planners side by side: fastest first, as table, CSV and JSON; reasons, limits, wrong names.

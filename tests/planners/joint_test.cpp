@@ -432,3 +432,24 @@ TEST_CASE("joint finds the best plan by a quantile or by memory, more seeds") {
 }
 
 TEST_SUITE_END();
+
+TEST_CASE("joint ends between its rounds once a plan is good enough, and not before") {
+  int shorter = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const auto random = support::random_problem(seed);
+    const cost::Problem problem = random.problem();
+    auto options = by_simulation(problem);
+    const auto whole = search("joint", problem, options);
+    if (!whole) continue;
+    const double best = simulated(problem, whole->plan);
+    options.enough = core::Seconds(best * 1.2);
+    const auto early = search("joint", problem, options);
+    REQUIRE(early);
+    CHECK(simulated(problem, early->plan) <= best * 1.2);
+    CHECK(early->states <= whole->states);
+    shorter += early->states < whole->states;
+    options.enough = core::Seconds(best * 0.99);
+    CHECK(search("joint", problem, options)->plan.stages == whole->plan.stages);
+  }
+  CHECK(shorter > 4);
+}

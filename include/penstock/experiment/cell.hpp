@@ -48,6 +48,8 @@ struct SearchSetting {
   bool keep_trace = true;     ///< the outcome has a trace, and not only its summary
   std::size_t top = 1;        ///< number of plans in the outcome: the best, then the fastest of other kinds
   std::string runnable_by{};  ///< framework that must be able to run the plan; "": any plan
+  /// `joint` stops once a plan takes at most so much longer than that bound; none: it goes on.
+  std::optional<double> gap{};
   BoundEffort bound_runnable = BoundEffort::none;  ///< for what no plan of that framework beats
   std::optional<PerturbedSeeds> robust{};  ///< plans are evaluated by the 95th percentile of these iterations
 };

@@ -71,6 +71,8 @@ struct SearchOptions {
   /// Minimises the memory of the fullest device instead of the iteration time, among plans that take at most
   /// this long. For a `joint` search that starts from such a plan.
   std::optional<core::Seconds> least_memory_within{};
+  /// `joint` stops between its rounds once a plan takes no longer, unless memory is minimised.
+  core::Seconds enough{};
   /// Limits `joint` to plans that a training framework can run: returns the plan next to `plan` that it can
   /// run, or nothing. Differences from `before`, a plan that it can run, are made in all stages; if `before`
   /// is null, the setting of most stages counts. Stages have no in-flight counts. Must be callable from any

@@ -125,9 +125,10 @@ class JointSearch {
     evaluations_ -= begun.judged;
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);
-    if (evaluations_ > 0 && !options_.from && rows_) begun.complete = add_rows(begun.plans) && begun.complete;
+    if (evaluations_ > 0 && !options_.from && rows_ && !enough(begun.plans.front().worth))
+      begun.complete = add_rows(begun.plans) && begun.complete;
     best_ = begun.plans.front();
-    if (evaluations_ > 0 && !options_.from && space_.limits().colocated)
+    if (evaluations_ > 0 && !options_.from && space_.limits().colocated && !enough(best_.worth))
       begun.complete = add_tail(begun.states) && begun.complete;
     told_ = best_;
     report();
@@ -231,6 +232,10 @@ class JointSearch {
     }
   }
 
+  bool enough(const PlanScore& found) const {
+    return !options_.least_memory_within && found.iteration <= options_.enough;
+  }
+
   /// Runs the walks. Returns false if a limit ended them early.
   bool improved(const std::vector<JudgedDraft>& plans) {
     std::vector<IteratedSearch> walks;
@@ -238,7 +243,7 @@ class JointSearch {
       walks.emplace_back(space_, judge_, change_, std::move(start), walks.size() + 1, stop_);
     std::size_t rounds = 1;
     for (std::size_t left = walks.size(); left > 1; left = (left + 1) / 2) ++rounds;
-    for (std::size_t round = 0; round < rounds; ++round) {
+    for (std::size_t round = 0; round < rounds && !enough(best_.worth); ++round) {
       const std::size_t share = evaluations_ / rounds / walks.size();
       std::atomic<bool> complete = true;
       core::parallel_for(walks.size(), [&](std::size_t i) {
