@@ -12,10 +12,10 @@ namespace {
 using Values = std::map<std::string, std::string>;
 
 /// Parts of decoders that their layers lack, or that no plan states of them.
-constexpr const char* kOfDecoders[] = {"num_experts",   "num_moe_experts", "multi_latent_attention",
-                                       "qk_layernorm",  "qk_l2_norm",      "group_query_attention",
-                                       "squared_relu",  "window_size",     "hybrid_layer_pattern",
-                                       "add_qkv_bias",  "no_position_embedding"};
+constexpr const char* kOfDecoders[] = {"num_experts",  "num_moe_experts",      "multi_latent_attention",
+                                       "qk_layernorm", "qk_l2_norm",           "group_query_attention",
+                                       "squared_relu", "window_size",          "hybrid_layer_pattern",
+                                       "add_qkv_bias", "no_position_embedding"};
 
 void refuse_parts(MegatronArguments& args) {
   for (const char* name : kOfDecoders)
@@ -27,8 +27,9 @@ void refuse_parts(MegatronArguments& args) {
     args.fail("normalization", "expected LayerNorm, as BERT and T5 have it");
   const std::string usual = args.flag("use_rotary_position_embeddings") ? "rope" : "learned_absolute";
   if (args.text("position_embedding_type", usual) != "learned_absolute")
-    args.fail(args.has("position_embedding_type") ? "position_embedding_type" : "use_rotary_position_embeddings",
-              "expected learned_absolute: no plan states other positions of BERT or T5");
+    args.fail(
+        args.has("position_embedding_type") ? "position_embedding_type" : "use_rotary_position_embeddings",
+        "expected learned_absolute: no plan states other positions of BERT or T5");
 }
 
 std::int64_t head_width(MegatronArguments& args) {
@@ -43,7 +44,8 @@ std::string feed_forward_width(MegatronArguments& args) {
 
 void read_bert(MegatronArguments& args, Values& out) {
   if (head_width(args) * args.count("num_attention_heads") != args.count("hidden_size"))
-    args.fail("kv_channels", "expected hidden_size over num_attention_heads: no plan states another width of BERT");
+    args.fail("kv_channels",
+              "expected hidden_size over num_attention_heads: no plan states another width of BERT");
   if (args.flag("sequence_parallel"))
     args.fail("sequence_parallel", "BERT's heads divided by tokens: no plan states this");
   const bool alone = args.flag("bert_no_binary_head");
@@ -61,7 +63,8 @@ void read_t5(MegatronArguments& args, Values& out) {
   const std::int64_t layers = layer_count(args);
   if (args.count("decoder_num_layers", layers) != layers)
     args.fail("decoder_num_layers",
-              fmt::format("expected {}: Megatron-LM's T5 has as many layers of the decoder as of the encoder", layers));
+              fmt::format("expected {}: Megatron-LM's T5 has as many layers of the decoder as of the encoder",
+                          layers));
   out["source_length"] = std::to_string(args.count(args.spelling({"encoder_seq_length", "seq_length"})));
   out["target_length"] = std::to_string(args.count("decoder_seq_length"));
   out["head_width"] = std::to_string(head_width(args));
@@ -85,7 +88,8 @@ void read_encoder(MegatronArguments& args, const std::string& family, Values& ou
   out["feed_forward"] = feed_forward_width(args);
   out["activation"] = is_gated(args) ? "swiglu" : "gelu";
   out["dropout"] = has_dropout(args) ? "yes" : "no";
-  for (const char* stated : {"norm_epsilon", "init_method_std"}) args.has(stated);  // no operator depends on them
+  for (const char* stated : {"norm_epsilon", "init_method_std"})
+    args.has(stated);  // no operator depends on them
   family == "bert" ? read_bert(args, out) : read_t5(args, out);
 }
 
