@@ -111,9 +111,9 @@ ParameterInfo mask_parameter() {
           "the time of flash kernels; none: to all"};
 }
 
-graph::LossKernel read_loss(const Parameters& p) {
+graph::LossKernel read_loss(const Parameters& p, std::string_view parameter) {
   using graph::LossKernel;
-  const std::string kernel = p.word("loss", {"no", "yes", "native", "te", "torch"});
+  const std::string kernel = p.word(parameter, {"no", "yes", "native", "te", "torch"});
   return kernel == "no"       ? LossKernel::none
          : kernel == "native" ? LossKernel::native
          : kernel == "te"     ? LossKernel::te

@@ -2,6 +2,7 @@
 // Groups of layers that several Transformer families share.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/layers.hpp"
@@ -45,8 +46,8 @@ ParameterInfo attention_parameter(const std::string& otherwise);
 /// Parameter `mask` of decoders: causal or none.
 AttentionMask read_mask(const Parameters& p);
 ParameterInfo mask_parameter();
-/// Kernel of the cross entropy that the parameter `loss` names; none: it names none.
-graph::LossKernel read_loss(const Parameters& p);
+/// Kernel of the cross entropy that a parameter names; none: it names none.
+graph::LossKernel read_loss(const Parameters& p, std::string_view parameter = "loss");
 /// Appends that cross entropy, if any.
 void add_loss(Layers& net, const Parameters& p, const std::string& name, const Tensor& logits);
 ParameterInfo loss_parameter();

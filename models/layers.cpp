@@ -413,6 +413,14 @@ Tensor Layers::activation(const std::string& name, const Tensor& x, Activation k
   return emit(std::move(op), {x}, x.shape, cost.in_place ? 0 : x.elements());
 }
 
+Tensor Layers::shift(const std::string& name, const Tensor& x) {
+  Operator op = named(name, OpKind::activation, graph::Activation{x.elements(), Activation::none});
+  const Flops work = flops(x.elements());
+  set_work(op, work, Flops(0), work);
+  op.parameters = x.width();
+  return emit(std::move(op), {x}, x.shape, 0);
+}
+
 Tensor Layers::swiglu(const std::string& name, const Tensor& x) {
   core::require(x.width() % 2 == 0, "a gated activation halves its width");
   Shape shape = x.shape;

@@ -104,6 +104,8 @@ class Layers {
   Tensor input(const std::string& name, Shape shape);
   Tensor indices(const std::string& name, std::int64_t count);  ///< row numbers of a table, 64 bit each
 
+  /// Adds a trained number to every column of `x`, in place: the bias of a product whose matrix is another operator's.
+  Tensor shift(const std::string& name, const Tensor& x);
   Tensor linear(const std::string& name, const Tensor& x, std::int64_t width, const Dense& dense = {});
   /// Fused multi-head attention with its four projections to the width of `query`, or to the widths of
   /// `form`. Softmax is not counted; its result (heads x queries x keys) is kept, and so are the projected

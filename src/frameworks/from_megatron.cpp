@@ -138,8 +138,12 @@ void check_groups(MegatronArguments& args, std::int64_t ranks, std::int64_t micr
                           micro_batches, group, ours));
 }
 
-/// Operators of the row's parts, dealt to the stages.
+/// Operators of the row's parts, dealt to the stages; one stage has all, also of a model that is no row.
 void deal(const graph::OpGraph& graph, const std::vector<StageLayers>& stages, Plan& plan) {
+  if (stages.size() == 1) {
+    for (std::size_t v = 0; v < graph.size(); ++v) plan.stages.front().operators.emplace_back(v);
+    return;
+  }
   const auto read = plan::layer_row(graph);
   const auto* row = std::get_if<plan::LayerRow>(&read);
   core::require(row != nullptr, "decoders of the zoo are rows of layers");
@@ -269,6 +273,13 @@ std::int64_t read_micro_batch(MegatronArguments& args, std::int64_t batch, std::
                 below > 0 ? fmt::format("are {} and {}", below, below + step) : fmt::format("is {}", step)));
 }
 
+/// Keeps operators whole that tensor parallelism would divide.
+void keep_whole(const graph::OpGraph& graph, const std::vector<std::string>& names, plan::Stage& stage) {
+  if (stage.tensor_parallel == 1) return;
+  for (const core::OpId id : stage.operators)
+    if (std::ranges::count(names, graph.op(id).name) > 0) stage.partition[id] = plan::Partition::whole;
+}
+
 /// A llama, a mixtral and a deepseek_v3 of the zoo have no dropout, which Megatron-LM has by default.
 std::vector<std::string> left_out(MegatronArguments& args, const plan::ModelRef& model) {
   if (models::has_parameter(model.name, "dropout") || !args.of_command_line() || !has_dropout(args))
@@ -338,6 +349,7 @@ MegatronRun from_megatron(const std::string& text, const std::string& file, cons
     stage.zero = stage.has_copies() && sharded ? 1 : 0;
     if (stage.zero > 0) stage.zero_over = over;
     stage.sequence_parallel = degrees.tensor > 1 && args.flag("sequence_parallel");
+    keep_whole(graph, whole_operators(plan.model.name), stage);
   }
   std::vector<std::string> notes = left_out(args, plan.model);
   refuse_unknown(args);

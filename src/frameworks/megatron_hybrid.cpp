@@ -51,7 +51,7 @@ HybridPattern hybrid_pattern(MegatronArguments& args) {
 }
 
 std::int64_t layer_count(MegatronArguments& args) {
-  if (!is_hybrid(args)) return args.count("num_layers");
+  if (!is_hybrid(args)) return args.count(args.spelling({"num_layers", "encoder_num_layers"}));
   const std::int64_t layers = std::ssize(hybrid_pattern(args).layers);
   if (args.has("num_layers") && args.count("num_layers") != layers)
     args.fail("num_layers", fmt::format("is {}, and the pattern has {}", args.count("num_layers"), layers));

@@ -115,7 +115,7 @@ bool tied_head(MegatronArguments& args) {
   return shared;
 }
 
-/// Name of the zoo's. RMS norms, rotary positions and SwiGLU make a Llama; layer norms and learned positions a GPT.
+/// Name of the zoo's, of a decoder. RMS norms, rotary positions and SwiGLU make a Llama; layer norms and learned positions a GPT.
 std::string family_of(MegatronArguments& args) {
   if (is_described(args)) return "decoder";
   if (args.word("normalization", {"LayerNorm", "RMSNorm"}, "LayerNorm") == "LayerNorm") return "gpt";
@@ -224,8 +224,9 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
   p["layers"] = in_text(layer_count(args));
   p["hidden"] = in_text(args.count("hidden_size"));
   p["heads"] = in_text(args.count("num_attention_heads"));
-  out.name = family_of(args);
-  p["sequence"] = in_text(args.count("seq_length"));
+  const std::string encoder = encoder_family(args);
+  out.name = encoder.empty() ? family_of(args) : encoder;
+  if (encoder.empty()) p["sequence"] = in_text(args.count("seq_length"));
   p["vocabulary"] = in_text(vocabulary(args, tensor, given));
   p["tied_head"] = tied_head(args) ? "yes" : "no";
   p["loss"] = loss_kernel(args);
@@ -233,7 +234,8 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
       args.word("attention_backend", {"flash", "fused", "unfused", "local", "auto"}, "auto");
   // Layers without Transformer Engine have only plain attention.
   const bool local = args.word("transformer_impl", {"local", "transformer_engine", "inference_optimized"},
-                               "transformer_engine") == "local";
+                               "transformer_engine") == "local" ||
+                     (out.name == "bert" && args.text("spec", "") == "local");
   const bool plain = local || backend == "unfused" || backend == "local" || !flash;
   if (out.name != "deepseek_v3") p["attention"] = plain ? "plain" : "flash";
   if (out.name == "llama") read_llama(args, p);
@@ -241,7 +243,8 @@ plan::ModelRef read_megatron_model(MegatronArguments& args, std::int64_t tensor,
   if (out.name == "deepseek_v3") read_deepseek(args, p);
   if (out.name == "gpt") read_gpt(args, p);
   if (out.name == "decoder") read_described(args, p);
-  read_megatron_statements(args, out);
+  if (!encoder.empty()) read_encoder(args, encoder, p);
+  if (encoder.empty()) read_megatron_statements(args, out);
   for (const auto& [key, value] : given) p[key] = value;
   return out;
 }

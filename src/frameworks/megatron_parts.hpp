@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ HybridPattern hybrid_pattern(MegatronArguments& args);
 void read_hybrid(MegatronArguments& args, const std::string& attention,
                  std::map<std::string, std::string>& out);
 
-/// Decoder layers: --num-layers, or the letters of a pattern.
+/// Layers: --num-layers, the letters of a pattern, or --encoder-num-layers of a T5.
 std::int64_t layer_count(MegatronArguments& args);
 
 /// Words with counts, as "full*3+nope".
@@ -65,5 +66,20 @@ bool is_described(MegatronArguments& args);
 
 /// Parameters of the zoo's decoder that is described layer by layer, beside those that all families share.
 void read_described(MegatronArguments& args, std::map<std::string, std::string>& out);
+
+/// Words in the name of the script that the arguments start; none without a script. "pretrain_vision_classify.py"
+/// has pretrain, vision and classify. Of folders only the last counts, as in examples/multimodal/train.py.
+std::set<std::string, std::less<>> script_words(const MegatronArguments& args);
+
+/// Family of the zoo that a script with an encoder trains: bert of pretrain_bert.py, encoder_decoder of
+/// pretrain_t5.py, "" of any other.
+std::string encoder_family(const MegatronArguments& args);
+
+/// Parameters of that family, beside those that all families share. Throws BadInput for parts that it lacks.
+void read_encoder(MegatronArguments& args, const std::string& family,
+                  std::map<std::string, std::string>& out);
+
+/// Operators of that family that tensor parallelism leaves whole: torch's layers in BERT's heads.
+std::vector<std::string> whole_operators(const std::string& family);
 
 }  // namespace penstock::frameworks

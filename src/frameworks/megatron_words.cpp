@@ -169,33 +169,20 @@ constexpr std::string_view kIdleWithLatent = "group_query_attention kv_channels 
   args.fail(name, fmt::format("{}: no plan states this (--ignore {} reads the rest)", what, name));
 }
 
-/// "pretrain_vision_classify.py" has the words pretrain, vision and classify. Of folders only the last counts,
-/// as in examples/multimodal/train.py.
-std::set<std::string, std::less<>> script_words(std::string path) {
-  path = path.substr(0, path.rfind('.'));
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == path.npos ? "" : path.substr(0, slash);
-  std::string text = slash == path.npos ? path : path.substr(slash + 1);
-  std::ranges::replace_if(
-      text, [](char c) { return c == '_' || c == '-' || c == '.'; }, ' ');
-  auto out = words_of(text);
-  if (folder.substr(folder.rfind('/') + 1) == "multimodal") out.insert("multimodal");
-  return out;
-}
-
 void refuse_script(MegatronArguments& args) {
   const auto& script = args.script();
   if (!script) return;
-  const auto words = script_words(script->path);
+  const auto words = script_words(args);
+  const bool encoder = !encoder_family(args).empty(), hybrid = is_hybrid(args);
   const auto reads = [&](std::string_view word) {  // layers of Mamba by a pattern
-    return (word == "mamba" || word == "hybrid") && is_hybrid(args);
+    return word == "mamba" || word == "hybrid" ? hybrid : encoder && (word == "bert" || word == "t5");
   };
   for (const ForeignScript& each : kForeignScripts)
     if (words.contains(each.word) && !reads(each.word))
       args.fail_at(
           script->line, script->name(),
           fmt::format(
-              "trains {}; only decoders of text are read (--ignore {} reads the arguments as a decoder's)",
+              "trains {}; decoders of text, BERT and T5 are read (--ignore {} reads the arguments as a decoder's)",
               each.what, script->name()));
 }
 
@@ -217,14 +204,30 @@ void refuse_layers(MegatronArguments& args) {
 
 }  // namespace
 
+std::set<std::string, std::less<>> script_words(const MegatronArguments& args) {
+  if (!args.script()) return {};
+  std::string path = args.script()->path;
+  path = path.substr(0, path.rfind('.'));
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "" : path.substr(0, slash);
+  std::string text = slash == path.npos ? path : path.substr(slash + 1);
+  std::ranges::replace_if(
+      text, [](char c) { return c == '_' || c == '-' || c == '.'; }, ' ');
+  auto out = words_of(text);
+  if (folder.substr(folder.rfind('/') + 1) == "multimodal") out.insert("multimodal");
+  return out;
+}
+
 void refuse_foreign(MegatronArguments& args) {
   refuse_script(args);
   refuse_layers(args);
   for (const Foreign& each : kForeign) {
     const bool used =
         each.none ? !args.nothing(each.name) && args.text(each.name, "") != each.none : args.flag(each.name);
-    const bool by_pattern = each.name == std::string_view("is_hybrid_model") && is_hybrid(args);
-    if (used && !by_pattern) fail_foreign(args, each.name, each.what);
+    const std::string_view name(each.name);
+    const bool read = (name == "is_hybrid_model" && is_hybrid(args)) ||
+                      (encoder_family(args) == "encoder_decoder" && name.ends_with("coder_num_layers"));
+    if (used && !read) fail_foreign(args, each.name, each.what);
   }
   const bool hybrid = is_hybrid(args);  // has layers of Mamba, whose widths are read
   for (const std::string& name : args.unread())

@@ -174,13 +174,14 @@ TEST_CASE("a script of another model than a decoder is refused by its name") {
   const auto refused = [](const std::string& script) {
     return refusal("torchrun " + script + " " + kLlama, 1);
   };
-  CHECK(refused("pretrain_bert.py") ==
-        "train.sh:1: pretrain_bert.py: trains BERT, an encoder; only decoders of text are read (--ignore "
-        "pretrain_bert.py reads the arguments as a decoder's)");
-  for (const char* other :
-       {"a/pretrain_t5.py", "pretrain_vision_classify.py", "pretrain_ict.py", "pretrain_mamba.py",
-        "train_rl.py", "$HOME/examples/multimodal/train.py", "train_rwkv.py", "pretrain_vlm.py"})
-    CHECK(refused(other).find("only decoders of text are read") != std::string::npos);
+  CHECK(
+      refused("finetune_bert.py") ==
+      "train.sh:1: finetune_bert.py: trains BERT, an encoder; decoders of text, BERT and T5 are read (--ignore "
+      "finetune_bert.py reads the arguments as a decoder's)");
+  for (const char* other : {"a/t5_tasks.py", "pretrain_biencoder_bert.py", "pretrain_vision_classify.py",
+                            "pretrain_ict.py", "pretrain_mamba.py", "train_rl.py",
+                            "$HOME/examples/multimodal/train.py", "train_rwkv.py", "pretrain_vlm.py"})
+    CHECK(refused(other).find("decoders of text, BERT and T5 are read") != std::string::npos);
   for (const char* decoder : {"pretrain_gpt.py", "t5/pretrain_gpt.py", "pretrain_llama.py", "train.py"})
     CHECK(refused(decoder) == "taken");
   CHECK(from_megatron("torchrun x/pretrain_bert.py " + kModel, "train.sh", {"8xH100", 1}, 1, {},
@@ -203,10 +204,13 @@ TEST_CASE("words of Megatron's relatives are read") {
     CHECK(millions(plan("glu.sh", 8)) == 1315);
     CHECK(layers_of(plan("layer_list.sh", 8)) == Counts{11, 13, 13, 11});
   }
-  for (const char* refused : {"encoder.sh", "vision.sh", "reinforcement.sh"})
+  if (const plan::Plan encoder = plan("encoder.sh", 8); !encoder.stages.empty())
+    CHECK(models::build(encoder.model.name, encoder.model.parameters).parameters() ==
+          336'226'108 + (30'592 - 30'522) * 1025);  // BertForPreTraining with a longer vocabulary
+  for (const char* refused : {"vision.sh", "reinforcement.sh"})
     if (const std::string file = support::reference_data(std::string("trials/model_words/") + refused);
         !file.empty())
-      CHECK(refusal(core::read_file(file), 8, refused).find("only decoders of text are read") !=
+      CHECK(refusal(core::read_file(file), 8, refused).find("decoders of text, BERT and T5 are read") !=
             std::string::npos);
 }
 

@@ -32,6 +32,25 @@ TEST_CASE("BERT with pooler") {
         12 * (24 * length * hidden * hidden + 4 * length * length * hidden) + 2 * hidden * hidden);
 }
 
+TEST_CASE("BERT with the heads of its two tasks has its checkpoints' parameters") {
+  // BertForPreTraining of transformers: 110,106,428 and 336,226,108.
+  CHECK(build("bert", {{"head", "both"}}).parameters() == 110'106'428);
+  CHECK(build("bert", {{"head", "both"}, {"size", "large"}}).parameters() == 336'226'108);
+  // BertForMaskedLM has no pooler.
+  CHECK(build("bert", {{"head", "masked"}}).parameters() == 109'514'298);
+  CHECK(build("bert", {{"head", "masked"}, {"tied_head", "no"}}).parameters() ==
+        109'514'298 + 30'522LL * 768);
+  CHECK(build("bert", {{"segments", "0"}}).parameters() == 109'482'240 - 2 * 768);
+  CHECK_THROWS_AS(build("bert", {{"masked_loss", "yes"}}), core::BadInput);
+  CHECK_THROWS_AS(build("bert", {{"dropout", "yes"}}), core::BadInput);
+}
+
+TEST_CASE("BERT's norms before its branches are as many: one ends the encoder, none follows the embeddings") {
+  for (const char* head : {"pooler", "masked", "both"})
+    CHECK(build("bert", {{"norms", "before"}, {"head", head}}).parameters() ==
+          build("bert", {{"head", head}}).parameters());
+}
+
 TEST_CASE("splitting attention changes neither parameters nor matrix FLOPs") {
   for (const char* name : {"bert", "gpt"}) {
     const auto split = build(name, {{"attention", "split"}}), fused = build(name, {{"attention", "fused"}});
@@ -99,6 +118,32 @@ TEST_CASE("Transformer base") {
   const std::int64_t stacks = 6 * 3'150'336 + 6 * 4'199'936;
   CHECK(stacks == 44'140'544 - 36'864 - 2'048);
   CHECK(g.parameters() == stacks + 37'000 * 512);
+}
+
+TEST_CASE("an encoder-decoder with a T5's parts") {
+  const std::map<std::string, std::string> base = {
+      {"layers", "2"},        {"hidden", "64"},       {"heads", "4"},          {"feed_forward", "256"},
+      {"vocabulary", "1000"}, {"source_length", "8"}, {"target_length", "16"}, {"norms", "before"},
+      {"biases", "yes"},      {"positions", "16"},    {"head_bias", "yes"},    {"activation", "gelu"}};
+  const auto with = [&](const std::string& key, const std::string& value) {
+    auto all = base;
+    all[key] = value;
+    return build("encoder_decoder", all).parameters();
+  };
+  constexpr std::int64_t h = 64, w = 256, v = 1000;
+  constexpr std::int64_t attention = 4 * h * h + 4 * h, feed = 2 * h * w + w + h, norm = 2 * h;
+  constexpr std::int64_t encoder = attention + feed + 2 * norm, decoder = 2 * attention + feed + 3 * norm;
+  constexpr std::int64_t all = v * h + 16 * h + 2 * (encoder + decoder) + 2 * norm + v;
+  CHECK(build("encoder_decoder", base).parameters() == all);
+  CHECK(with("decoder_layers", "3") == all + decoder);
+  CHECK(with("head_bias", "no") == all - v);
+  CHECK(with("tied_head", "no") == all + v * h);
+  CHECK(with("positions", "0") == all - 16 * h);
+  CHECK(with("biases", "dense") == all - 6 * 4 * h);
+  CHECK(with("biases", "no") == all - 6 * 4 * h - 4 * (w + h));
+  CHECK(with("head_width", "8") == all - 6 * (2 * h * h + 3 * h / 2));
+  CHECK(with("activation", "swiglu") == all + 4 * (h + 1) * w);
+  CHECK_THROWS_AS(with("positions", "15"), core::BadInput);
 }
 
 TEST_CASE("every decoder layer hangs on the encoder's last operator") {
