@@ -75,6 +75,8 @@ class Check {
 
   std::vector<std::string> refusals(bool with_order) {
     out_ = model_refusals(framework_, plan_.model);
+    if (graph_.adapter_rank() > 0)
+      refuse("gets no plans with LoRA: adapters and frozen weights are no part of its settings here");
     check_degrees();
     check_sharding();
     check_recomputation();
