@@ -102,8 +102,9 @@ class LoraModel {
   Operator frozen(OpId id) const {
     Operator out = graph_.op(id);
     if (!out.parameters_of.empty())
-      fail(fmt::format("has tied weights ('{}' uses those of '{}'), which are frozen only if each has its own",
-                       out.name, out.parameters_of));
+      fail(
+          fmt::format("has tied weights ('{}' uses those of '{}'), which are frozen only if each has its own",
+                      out.name, out.parameters_of));
     out.frozen_parameters += std::exchange(out.parameters, 0);
     out.weight_gradient_flops = Flops(0);
     if (narrows_[id.index()] && out.frozen_parameters > 0) out.frozen_format = form_.frozen;
@@ -146,8 +147,8 @@ LoraForm read_lora(const std::string& text) {
   for (std::string part; std::getline(in, part, ',');) {
     const auto equals = part.find('=');
     if (equals == part.npos)
-      throw core::BadInput(fmt::format(
-          "expected settings such as rank=16,targets=attention,frozen=16, not '{}'", part));
+      throw core::BadInput(
+          fmt::format("expected settings such as rank=16,targets=attention,frozen=16, not '{}'", part));
     read_setting(out, part.substr(0, equals), part.substr(equals + 1));
   }
   if (out.rank == 0) throw core::BadInput("expected a rank, such as rank=16,targets=attention");

@@ -24,9 +24,10 @@ ParameterInfo products_parameter() {
 }
 
 ParameterInfo lora_parameter() {
-  return {"lora", "off",
-          "adapters beside frozen weights: off, or rank=N,targets=attention|mlp|all,frozen=16|8|4, of which only "
-          "the rank has no default (attention, 16)"};
+  return {
+      "lora", "off",
+      "adapters beside frozen weights: off, or rank=N,targets=attention|mlp|all,frozen=16|8|4, of which only "
+      "the rank has no default (attention, 16)"};
 }
 
 namespace {

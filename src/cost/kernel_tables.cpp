@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "experts.hpp"
+#include "frozen_weights.hpp"
 #include "penstock/cluster/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/letters.hpp"
-#include "frozen_weights.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "quantized.hpp"
 

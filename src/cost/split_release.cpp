@@ -49,8 +49,9 @@ Bytes loss_bytes(const graph::OpGraph& graph, std::span<const OpId> operators,
 
 Bytes operand_bytes(const graph::Operator& op, int element_bytes) {
   const auto bytes = [&](std::int64_t numbers) {
-    return op.products == graph::ProductFormat::stored || op.adapter_rank > 0 ? Bytes(numbers * element_bytes)
-                                                       : graph::quantized_bytes(op.products, numbers);
+    return op.products == graph::ProductFormat::stored || op.adapter_rank > 0
+               ? Bytes(numbers * element_bytes)
+               : graph::quantized_bytes(op.products, numbers);
   };
   const std::int64_t adapted = graph::adapter_saved(op);
   if (const auto& a = as<graph::Attention>(op); op.kind == graph::OpKind::attention)

@@ -1,7 +1,6 @@
 // Plans of models with adapters: no violation in their traces, no time below the bounds.
 
 #include <doctest/doctest.h>
-
 #include <fmt/format.h>
 
 #include "models/catalogue.hpp"
@@ -24,20 +23,22 @@ std::string choice(core::Random& random, std::initializer_list<const char*> of) 
 }
 
 graph::OpGraph random_llama(core::Random& random, const std::string& products) {
-  const std::string frozen = products == "stored" ? choice(random, {"16", "8", "4"}) : choice(random, {"16", "8"});
-  return models::build("llama", {{"layers", std::to_string(random.between(2, 5))},
-                                 {"hidden", std::to_string(512 * random.between(1, 3))},
-                                 {"heads", "8"},
-                                 {"kv_heads", choice(random, {"8", "4"})},
-                                 {"feed_forward", std::to_string(1024 * random.between(1, 4))},
-                                 {"sequence", std::to_string(256 * random.between(1, 4))},
-                                 {"vocabulary", "4096"},
-                                 {"loss", "yes"},
-                                 {"attention", "flash"},
-                                 {"element_bytes", "2"},
-                                 {"products", products},
-                                 {"lora", fmt::format("rank={},targets={},frozen={}", 8 * random.between(1, 8),
-                                                      choice(random, {"attention", "mlp", "all"}), frozen)}});
+  const std::string frozen =
+      products == "stored" ? choice(random, {"16", "8", "4"}) : choice(random, {"16", "8"});
+  return models::build("llama",
+                       {{"layers", std::to_string(random.between(2, 5))},
+                        {"hidden", std::to_string(512 * random.between(1, 3))},
+                        {"heads", "8"},
+                        {"kv_heads", choice(random, {"8", "4"})},
+                        {"feed_forward", std::to_string(1024 * random.between(1, 4))},
+                        {"sequence", std::to_string(256 * random.between(1, 4))},
+                        {"vocabulary", "4096"},
+                        {"loss", "yes"},
+                        {"attention", "flash"},
+                        {"element_bytes", "2"},
+                        {"products", products},
+                        {"lora", fmt::format("rank={},targets={},frozen={}", 8 * random.between(1, 8),
+                                             choice(random, {"attention", "mlp", "all"}), frozen)}});
 }
 
 /// Sharding, tensor parallelism and recomputation at random, where the stage allows them.
