@@ -76,7 +76,7 @@ DirectionTimes sum(const cost::CostModel& costs, const graph::OpGraph& graph) {
 
 }  // namespace
 
-TEST_CASE("gradients and optimizer state are those of the adapters alone") {
+TEST_CASE("only adapters have gradients and optimizer state") {
   const graph::OpGraph tuned = llama("rank=16");
   // Query, key and value; output.
   const std::int64_t numbers = 2 * kRank * (kHidden + kHidden + 2 * 1024 + kHidden + kHidden);

@@ -101,7 +101,7 @@ TEST_CASE("layers save what PyTorch's autograd saves, byte for byte") {
   CHECK(named(llama("rank=8"), "token.embedding").saved_bytes == Bytes(0));
 }
 
-TEST_CASE("what comes before the first adapter has no backward pass") {
+TEST_CASE("operators before the first adapter have no backward pass") {
   const graph::OpGraph tuned = llama("rank=8,targets=mlp");
   for (const char* name : {"token.embedding", "layer0.norm1", "layer0.attention", "layer0.norm2"}) {
     CAPTURE(name);
@@ -128,7 +128,7 @@ TEST_CASE("frozen weights of layers have 16, 8 or 4 bits") {
   CHECK(graph::frozen_bytes(graph::FrozenFormat::nf4, 65, 2) == Bytes(33 + 2 + 4));
 }
 
-TEST_CASE("layers that multiply in 8 bits keep copies of frozen weights alone, in 8 bits only these") {
+TEST_CASE("layers that multiply in 8 bits keep copies of frozen weights, and with frozen=8 only these") {
   const auto with = [](const char* lora) { return llama(lora, {{"products", "mxfp8"}}); };
   constexpr std::int64_t kCopies = 2 * kLayers * kLayerWeights * 33 / 32, kFew = 2 * kOtherWeights;
   CHECK(frozen_bytes(with("rank=8")) == Bytes(kFew + 2 * kLayers * kLayerWeights + kCopies));
@@ -154,7 +154,7 @@ TEST_CASE("a model file states adapters and the format of frozen weights") {
   refused("\"parameters\": 10240", "\"parameters\": 10241", "has adapters, and other parameters than these");
 }
 
-TEST_CASE("what LoRA does not know is refused by name") {
+TEST_CASE("unsupported settings of LoRA are refused by name") {
   const auto refused = [](const std::string& model, const Values& values, const char* why) {
     CHECK_THROWS_WITH_AS(models::build(model, values), doctest::Contains(why), core::BadInput);
   };
