@@ -191,7 +191,7 @@ OpTime AnalyticCosts::adapter_time(const graph::OpGraph& graph, core::OpId id,
   const double element = graph.element_bytes(), rank = static_cast<double>(op.adapter_rank);
   const auto product = [&](double m, double n, double k) {
     return pass_time(constants_, device, precision_of(graph, device), OpKind::matmul,
-                     {2 * m * n * k, element * (m * k + k * n + m * n), m * n});
+                     {2 * m * n * k, element * ((m + n) * k + m * n), m * n});
   };
   const auto moved = [&](double numbers) {
     return launch(constants_, device) + streamed(constants_, device, element * numbers);

@@ -245,9 +245,10 @@ OpEstimate TableCosts::projections(const graph::Operator& op, const cluster::Dev
   const auto times = [&](double m, double n, double k) {
     return scaled(product(m, n, k), product_ratio(op.products, device, m, n, k));
   };
+  const bool trained = trains_products(op);
   const auto dense = [&](double in, double out) {
-    return OpEstimate{{times(tokens, out, in), times(tokens, in, out),
-                       trains_products(op) ? times(in, out, tokens) : PassEstimate{}}};
+    return OpEstimate{
+        {times(tokens, out, in), times(tokens, in, out), trained ? times(in, out, tokens) : PassEstimate{}}};
   };
   const OpEstimate last = dense(mine(a.result_width()), wide);
   if (a.rotary_width == 0) return sum(dense(wide, queries + others), last);

@@ -122,7 +122,8 @@ TEST_CASE("a frozen layer has no weight gradient, and attention that of its adap
 // One more read of half a byte and a write of two for every weight of a layer, forward and backward.
 TEST_CASE("weights in 4 bits are widened before every product; products in 8 bits read theirs") {
   const cost::AnalyticCosts analytic;
-  const DirectionTimes whole = sum(analytic, llama("rank=16")), narrow = sum(analytic, llama("rank=16,frozen=4"));
+  const DirectionTimes whole = sum(analytic, llama("rank=16")),
+                       narrow = sum(analytic, llama("rank=16,frozen=4"));
   const double layers = 2 * (kHidden * (2.0 * kHidden + 2 * 1024) + 3.0 * kHidden * kWidth);
   const double moved = layers * (2 + 0.5 + 1.0 / 64 + 1.0 / 4096) / 3.35e12;
   for (const Seconds more : {narrow.forward - whole.forward, narrow.backward - whole.backward}) {
@@ -166,5 +167,6 @@ TEST_CASE("checkpoints of a training with 4-bit weights are as small as these") 
   training.precision = plan::mixed_precision("mixed_bf16");
   Bytes frozen;
   for (std::size_t v = 0; v < graph.size(); ++v) frozen += graph.frozen_bytes(OpId(v));
-  CHECK(cost::checkpoint_bytes({graph, cluster, curves, training}) == frozen + Bytes(14 * graph.parameters()));
+  CHECK(cost::checkpoint_bytes({graph, cluster, curves, training}) ==
+        frozen + Bytes(14 * graph.parameters()));
 }
