@@ -62,7 +62,7 @@ BackwardScratch scratch_of_kind(const graph::OpGraph& graph, core::OpId id) {
   return {argument, argument, {}};
 }
 
-/// Scratch of products whose weights are frozen. Weights in 16 bits while a product reads them; of adapters, the
+/// Scratch of products whose weights are frozen. Weights in 16 bits while a product reads them. Of adapters, the
 /// scaled gradient of the output or their term of the input's gradient, and again the former for the weights.
 BackwardScratch of_frozen(const graph::OpGraph& graph, core::OpId id) {
   const std::int64_t element = graph.element_bytes();

@@ -76,8 +76,8 @@ class AnalyticCosts final : public CostModel {
   /// multiplies in the stored numbers. Differs: no cast is fused with the kernel before it.
   OpTime cast_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    double samples, const OpShard& part) const;
-  /// Time of what comes beside an operator's products: casts, adapters, and frozen weights of 8 or 4 bits that are
-  /// written in 16 bits before the products that read them, forward and for the input gradient.
+  /// Time of what comes beside an operator's products: casts, adapters, and frozen weights. Those of
+  /// 8 or 4 bits are written in 16 bits before the products that read them, forward and for the input gradient.
   /// An adapter (graph/adapters.hpp) has two thin products, a kernel that scales what they make, and a sum with the
   /// product's output; the gradients likewise. In a tensor-parallel group a device has a part of both matrices
   /// (NeMo's ParallelLinearAdapter). Differs: the group's exchange of what the first product makes, and of a

@@ -36,7 +36,7 @@ struct Operator {
   core::Bytes saved_bytes;  ///< held from forward to backward beyond its inputs: its output and internals
   ProductFormat products = ProductFormat::stored;  ///< in which it multiplies by its weights
   /// Rank of the adapters beside its products, whose own weights are frozen (graph/adapters.hpp); 0: none. Only
-  /// the adapters train, and `parameters` counts them alone; FLOPs and saved bytes include them.
+  /// the adapters train, and `parameters` counts only these; FLOPs and saved bytes include them.
   std::int64_t adapter_rank = 0;
   FrozenFormat frozen_format = FrozenFormat::stored;  ///< of its frozen parameters
 };
