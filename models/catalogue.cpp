@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/families.hpp"
+#include "models/lora.hpp"
 #include "models/parameters.hpp"
 #include "models/quantized.hpp"
 #include "models/released.hpp"
@@ -55,6 +56,7 @@ const std::vector<ModelInfo>& catalogue() {
         model.parameters.insert(model.parameters.begin(), size_parameter(model.sizes));
       model.parameters.push_back(element_bytes_parameter());
       model.parameters.push_back(products_parameter());
+      model.parameters.push_back(lora_parameter());
     }
     return out;
   }();
@@ -90,7 +92,7 @@ graph::OpGraph build(std::string_view name, const std::map<std::string, std::str
     if (model.name == name) {
       const Parameters given(model, parameters);
       check_stated(given);
-      return graph::canonical(quantized(model.build(given), given.products()));
+      return graph::canonical(quantized(with_lora(model.build(given), given.lora()), given.products()));
     }
   }
   throw core::BadInput(fmt::format("unknown model '{}'; {} (penstock models lists all)", name,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "penstock/graph/graph_builder.hpp"
+#include "penstock/graph/in_place.hpp"
 
 namespace penstock::models {
 namespace {
@@ -40,13 +41,13 @@ bool reads_output(const Operator& op) {
 }
 
 /// [operator] true if a reader's gradient needs the operator's output. Views and operators that work in place
-/// pass the need on to their input.
+/// pass the need on to the input whose memory they share.
 std::vector<bool> needed(const graph::OpGraph& graph) {
   std::vector<bool> out(graph.size());
   for (std::size_t v = graph.size(); v-- > 0;)
     for (const graph::Vertex reader : graph.dag().successors(static_cast<graph::Vertex>(v))) {
       const OpId id(static_cast<std::size_t>(reader));
-      const bool view = graph.op(id).kind == OpKind::reshape || graph.op(id).saved_bytes.value() == 0;
+      const bool view = graph::lies_on(graph, id) == OpId(v) || graph.op(id).kind == OpKind::reshape;
       if (view ? out[id.index()] || reads_inputs(graph, id) : reads_inputs(graph, id)) out[v] = true;
     }
   return out;

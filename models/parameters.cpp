@@ -23,6 +23,13 @@ ParameterInfo products_parameter() {
       "two-byte numbers"};
 }
 
+ParameterInfo lora_parameter() {
+  return {
+      "lora", "off",
+      "adapters beside frozen weights: off, or rank=N,targets=attention|mlp|all,frozen=16|8|4, of which only "
+      "the rank has no default (attention, 16)"};
+}
+
 namespace {
 
 std::string names_of(const std::vector<SizeInfo>& sizes) {
@@ -63,6 +70,20 @@ graph::ProductFormat Parameters::products() const {
       word("products", {"stored", "fp8_delayed", "fp8_current", "fp8_block", "mxfp8", "nvfp4"}));
   if (out != graph::ProductFormat::stored && element_bytes() != 2)
     fail("products", "stored, as the numbers have four bytes");
+  return out;
+}
+
+LoraForm Parameters::lora() const {
+  LoraForm out;
+  try {
+    out = read_lora(text("lora"));
+  } catch (const core::BadInput& fault) {
+    fail("lora", fmt::format("off or settings ({})", fault.what()));
+  }
+  if (out.frozen != graph::FrozenFormat::stored && element_bytes() != 2)
+    fail("lora", "of frozen=16, as the numbers have four bytes");
+  if (out.frozen == graph::FrozenFormat::nf4 && products() != graph::ProductFormat::stored)
+    fail("lora", "of frozen=16 or frozen=8, as layers multiply in 8 or 4 bits");
   return out;
 }
 

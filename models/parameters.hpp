@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/catalogue.hpp"
+#include "models/lora.hpp"
 
 namespace penstock::models {
 
@@ -21,6 +22,8 @@ constexpr std::int64_t kMostHeads = 1'024;
 ParameterInfo element_bytes_parameter();
 /// Declaration of the format in which layers multiply, which every model of the catalogue has.
 ParameterInfo products_parameter();
+/// Declaration of adapters beside frozen weights, which every model of the catalogue has.
+ParameterInfo lora_parameter();
 
 /// Declaration of `size` for models with sizes: the choices are their names, and the first is the default.
 ParameterInfo size_parameter(const std::vector<SizeInfo>& sizes);
@@ -41,6 +44,9 @@ class Parameters {
   int element_bytes() const { return word("element_bytes", {"4", "2"}) == "2" ? 2 : 4; }
   /// Format in which layers multiply (products_parameter).
   graph::ProductFormat products() const;
+  /// Adapters beside frozen weights (lora_parameter). Throws also for frozen weights in 8 or 4 bits of a model with
+  /// four-byte numbers.
+  LoraForm lora() const;
   /// The number of attention heads: a divisor of `hidden`.
   std::int64_t heads(std::string_view name, std::int64_t hidden) const;
   [[noreturn]] void fail(std::string_view name, const std::string& expected) const;

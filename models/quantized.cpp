@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "models/product_layers.hpp"
 #include "penstock/graph/graph_builder.hpp"
 #include "penstock/graph/in_place.hpp"
 
@@ -15,27 +16,9 @@ using graph::Operator;
 using graph::OpKind;
 using graph::ProductFormat;
 
-/// True for a dense layer that makes logits: a loss reads it, or nothing does.
-bool is_head(const graph::OpGraph& graph, OpId id) {
-  const auto readers = graph.dag().successors(static_cast<graph::Vertex>(id.index()));
-  return std::ranges::all_of(readers, [&](graph::Vertex v) {
-    const OpId reader(static_cast<std::size_t>(v));
-    const Operator& op = graph.op(reader);
-    return graph::is_loss(op) || (op.kind == OpKind::reshape && is_head(graph, reader));
-  });
-}
-
-/// [operator] true from a dense layer to the probabilities by which experts choose rows.
-std::vector<bool> routers(const graph::OpGraph& graph) {
-  std::vector<bool> out(graph.size());
-  for (std::size_t v = graph.size(); v-- > 0;) {
-    const OpId id(v);
-    const auto& operands = graph.operands(id);
-    if (graph.op(id).kind == OpKind::experts && operands.size() > 1) out[operands[1].index()] = true;
-    if (out[v] && graph.op(id).kind != OpKind::linear)
-      for (const OpId operand : operands) out[operand.index()] = true;
-  }
-  return out;
+/// True if its own products have a weight gradient.
+bool trains_products(const Operator& op) {
+  return graph::weighs(op) && op.adapter_rank == 0;
 }
 
 /// Gradients that read a tensor.
@@ -47,7 +30,7 @@ struct TensorReaders {
 class QuantizedModel {
  public:
   QuantizedModel(const graph::OpGraph& graph, ProductFormat format)
-      : graph_(graph), format_(format), routers_(routers(graph)), readers_(graph.size()) {
+      : graph_(graph), format_(format), multiplies_(product_layers(graph)), readers_(graph.size()) {
     for (std::size_t v = graph.size(); v-- > 0;) find_readers(OpId(v));
   }
 
@@ -58,16 +41,12 @@ class QuantizedModel {
     const TensorReaders& readers = readers_[id.index()];
     if (output.value() > 0 && readers.quantized)
       out.saved_bytes += quantized(output) - (readers.stored ? Bytes(0) : output);
-    if (multiplies(id) && graph::weighs(out)) out.saved_bytes += operands(out);
+    if (multiplies(id) && trains_products(out)) out.saved_bytes += operands(out);
     return out;
   }
 
  private:
-  bool multiplies(OpId id) const {
-    const Operator& op = graph_.op(id);
-    if (op.kind == OpKind::linear) return !routers_[id.index()] && !is_head(graph_, id);
-    return op.kind == OpKind::attention || op.kind == OpKind::experts;
-  }
+  bool multiplies(OpId id) const { return multiplies_[id.index()]; }
 
   Bytes quantized(Bytes stored) const {
     return graph::quantized_bytes(format_, stored.value() / graph_.element_bytes());
@@ -119,16 +98,18 @@ class QuantizedModel {
       const bool rows_of_experts = next.kind == OpKind::experts && graph_.operands(reader)[0] == id;
       if (rows_of_experts) continue;  // these copy them
       const bool products = next.kind == OpKind::linear || next.kind == OpKind::attention;
-      if (products && multiplies(reader))
-        mine.quantized |= graph::weighs(next);  // only the weight gradient reads it
-      else
+      if (products && multiplies(reader)) {
+        mine.quantized |= trains_products(next);  // only the weight gradient reads it
+        mine.stored |= next.adapter_rank > 0;     // adapters multiply in the stored numbers
+      } else {
         mine.stored |= reads_stored(next);
+      }
     }
   }
 
   const graph::OpGraph& graph_;
   ProductFormat format_;
-  std::vector<bool> routers_;
+  std::vector<bool> multiplies_;        ///< [operator]
   std::vector<TensorReaders> readers_;  ///< [operator]
 };
 

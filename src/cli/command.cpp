@@ -33,6 +33,12 @@ void ModelFlags::add(CLI::App& command, bool required) {
                   "a model parameter; can be repeated (penstock model NAME lists them)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  command
+      .add_option("--lora", lora,
+                  "train only low-rank adapters: rank=N, with targets=attention (default), mlp or all, and "
+                  "frozen=16 (default), 8 or 4 bits of the weights that do not train; as in "
+                  "rank=16,targets=attention,frozen=4 (docs/lora.md)")
+      ->type_name("SETTINGS");
 }
 
 frameworks::NamedModel ModelFlags::named() const {
@@ -44,6 +50,8 @@ frameworks::NamedModel ModelFlags::named() const {
     if (!out.parameters.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
       throw core::Error(core::ExitCode::usage, "-p " + text + ": the parameter is given twice");
   }
+  if (!lora.empty() && !out.parameters.emplace("lora", lora).second)
+    throw core::Error(core::ExitCode::usage, "--lora: the parameter lora is given, too");
   return experiment::named_model(out);
 }
 

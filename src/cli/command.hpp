@@ -58,6 +58,7 @@ void add_help(CLI::App& app, Action& action);
 struct ModelFlags {
   std::string name;
   std::vector<std::string> parameters;
+  std::string lora;  ///< settings of the parameter of that name; "": not given
   void add(CLI::App& command, bool required);
   /// With what its file states (experiment::named_model). Throws BadInput for a parameter that is not
   /// key=value.

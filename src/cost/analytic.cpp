@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "experts.hpp"
+#include "frozen_weights.hpp"
 #include "penstock/cost/utilisation.hpp"
+#include "penstock/graph/adapters.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/ties.hpp"
 #include "quantized.hpp"
@@ -179,7 +181,54 @@ OpTime AnalyticCosts::cast_time(const graph::OpGraph& graph, core::OpId id, cons
   if (op.products == graph::ProductFormat::stored) return {};
   const bool back = op.input_gradient_flops.value() > 0;
   return {time(needed.inputs), back ? time(needed.gradients) : Seconds(0),
-          back || !graph::weighs(op) ? Seconds(0) : time(needed.gradients)};
+          back || !trains_products(op) ? Seconds(0) : time(needed.gradients)};
+}
+
+OpTime AnalyticCosts::adapter_time(const graph::OpGraph& graph, core::OpId id,
+                                   const cluster::DeviceType& device, double samples,
+                                   const OpShard& part) const {
+  const graph::Operator& op = graph.op(id);
+  const double element = graph.element_bytes(), rank = static_cast<double>(op.adapter_rank);
+  const auto product = [&](double m, double n, double k) {
+    return pass_time(constants_, device, precision_of(graph, device), OpKind::matmul,
+                     {2 * m * n * k, element * ((m + n) * k + m * n), m * n});
+  };
+  const auto moved = [&](double numbers) {
+    return launch(constants_, device) + streamed(constants_, device, element * numbers);
+  };
+  constexpr double kScale = 2, kSum = 3;  // numbers read and written for each
+  const bool back = op.input_gradient_flops.value() > 0;
+  OpTime out;
+  for (const graph::AdapterShape& a : graph::adapters(op)) {
+    const bool columns = op.kind == OpKind::linear ? part.partition != plan::Partition::row : a.by_columns;
+    const double rows = static_cast<double>(a.rows) * samples,
+                 in = static_cast<double>(a.in) * (columns ? 1 : part.part),
+                 wide = static_cast<double>(a.out) * (columns ? part.part : 1);
+    out.forward += product(rows, rank, in) + product(rows, wide, rank) + moved(kScale * rows * wide) +
+                   moved(kSum * rows * wide);
+    const Seconds thin = moved(kScale * rows * wide) + product(rows, rank, wide);  // gradient of rows x rank
+    (back ? out.input_gradient : out.weight_gradient) += thin;
+    if (back) out.input_gradient += product(rows, in, rank) + moved(kSum * rows * in);
+    out.weight_gradient += product(in, rank, rows) + product(rank, wide, rows);
+  }
+  return out;
+}
+
+OpTime AnalyticCosts::beside_time(const graph::OpGraph& graph, core::OpId id,
+                                  const cluster::DeviceType& device, double samples,
+                                  const OpShard& part) const {
+  const graph::Operator& op = graph.op(id);
+  OpTime out = cast_time(graph, id, device, samples, part);
+  if (const int matrices = widened_matrices(op); matrices > 0) {
+    const Seconds once = launch(constants_, device) * matrices +
+                         streamed(constants_, device, widening_bytes(graph, id) * part.part);
+    out.forward += once;
+    if (op.input_gradient_flops.value() > 0) out.input_gradient += once;
+  }
+  if (op.adapter_rank == 0) return out;
+  const OpTime adapted = adapter_time(graph, id, device, samples, part);
+  return {out.forward + adapted.forward, out.input_gradient + adapted.input_gradient,
+          out.weight_gradient + adapted.weight_gradient};
 }
 
 OpTime AnalyticCosts::experts_time(const graph::OpGraph& graph, core::OpId id,
@@ -199,10 +248,10 @@ OpTime AnalyticCosts::experts_time(const graph::OpGraph& graph, core::OpId id,
     if (op.input_gradient_flops.value() > 0) out.input_gradient += products(work.rows, in, width);
     if (graph::weighs(op)) out.weight_gradient += products(in, width, work.rows);
   }
-  const OpTime cast = cast_time(graph, id, device, samples, part);
-  out.forward += cast.forward;
-  out.input_gradient += cast.input_gradient;
-  out.weight_gradient += cast.weight_gradient;
+  const OpTime beside = beside_time(graph, id, device, samples, part);
+  out.forward += beside.forward;
+  out.input_gradient += beside.input_gradient;
+  out.weight_gradient += beside.weight_gradient;
   return out;
 }
 
@@ -261,7 +310,8 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
   const double output = static_cast<double>(op.output_bytes.value()) * (part.whole_output ? 1 : part.part);
   const auto owner = graph.owner(id);  // whose weights a tied operator uses
   const double parameters =
-      static_cast<double>(graph.op(owner).parameters + op.frozen_parameters) * part.part;
+      static_cast<double>((op.adapter_rank > 0 ? 0 : graph.op(owner).parameters) + op.frozen_parameters) *
+      part.part;
   const double weights =
       op.gathered_parameters > 0 ? static_cast<double>(op.gathered_parameters) * n * part.part : parameters;
   const double dropped =  // a byte for each number
@@ -269,15 +319,17 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
   const double moved = (input + output + dropped) * n + element * weights;
 
   const double ratio = flops_ratio(op, device);
+  const core::Flops adapted = graph::adapter_flops(op);
+  const auto of_products = [&](core::Flops all) { return std::max(all - adapted, core::Flops(0)); };
   const auto time = [&](core::Flops flops, double bytes, double outputs) {
     return pass_time(constants_, device, precision_of(graph, device), op.kind,
                      {flops.value() * n * part.part * ratio, bytes, outputs});
   };
-  OpTime out = cast_time(graph, id, device, n, part);
-  out.forward += time(op.forward_flops, moved, output * n / element);
+  OpTime out = beside_time(graph, id, device, n, part);
+  out.forward += time(of_products(op.forward_flops), moved, output * n / element);
   if (op.input_gradient_flops.value() > 0 || !graph::weighs(op))
-    out.input_gradient += time(op.input_gradient_flops, moved, input * n / element);
-  if (graph::weighs(op)) out.weight_gradient += time(op.weight_gradient_flops, moved, parameters);
+    out.input_gradient += time(of_products(op.input_gradient_flops), moved, input * n / element);
+  if (trains_products(op)) out.weight_gradient += time(op.weight_gradient_flops, moved, parameters);
   const OpTime scores = scores_time(graph, id, device, n * part.part);
   const Seconds turned = rotary_time(graph, id, device, n * part.part);
   out.forward += scores.forward + turned;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "experts.hpp"
+#include "frozen_weights.hpp"
 #include "penstock/cluster/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/letters.hpp"
@@ -212,7 +213,7 @@ OpEstimate TableCosts::linear(const graph::Operator& op, const cluster::DeviceTy
   };
   return {{times(tokens, out, in),
            op.input_gradient_flops.value() > 0 ? times(tokens, in, out) : PassEstimate{},
-           graph::weighs(op) ? times(in, out, tokens) : PassEstimate{}}};
+           trains_products(op) ? times(in, out, tokens) : PassEstimate{}}};
 }
 
 OpEstimate TableCosts::experts(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
@@ -244,8 +245,10 @@ OpEstimate TableCosts::projections(const graph::Operator& op, const cluster::Dev
   const auto times = [&](double m, double n, double k) {
     return scaled(product(m, n, k), product_ratio(op.products, device, m, n, k));
   };
+  const bool trained = trains_products(op);
   const auto dense = [&](double in, double out) {
-    return OpEstimate{{times(tokens, out, in), times(tokens, in, out), times(in, out, tokens)}};
+    return OpEstimate{
+        {times(tokens, out, in), times(tokens, in, out), trained ? times(in, out, tokens) : PassEstimate{}}};
   };
   const OpEstimate last = dense(mine(a.result_width()), wide);
   if (a.rotary_width == 0) return sum(dense(wide, queries + others), last);
@@ -293,20 +296,23 @@ OpEstimate TableCosts::estimate(const graph::OpGraph& graph, core::OpId id, cons
                                 std::int64_t samples, const OpShard& part) const {
   if (part.partition == plan::Partition::batch)
     return estimate(graph, id, device, samples_of(samples, part.part), {});
-  OpEstimate out = without_casts(graph, id, device, samples, part);
+  OpEstimate out = products_alone(graph, id, device, samples, part);
   const graph::Operator& op = graph.op(id);
-  const bool analytic = op.kind == OpKind::attention && !self_attention(op);  // has casts already
-  if (op.products == graph::ProductFormat::stored || analytic) return out;
-  const OpTime cast = analytic_.cast_time(graph, id, device, static_cast<double>(samples), part);
-  out.passes[0] = exactly(out.passes[0].time + cast.forward, TimeOrigin::analytic);
-  out.passes[1] = exactly(out.passes[1].time + cast.input_gradient, TimeOrigin::analytic);
-  out.passes[2] = exactly(out.passes[2].time + cast.weight_gradient, TimeOrigin::analytic);
+  const bool alone = op.products == graph::ProductFormat::stored && op.adapter_rank == 0 &&
+                     op.frozen_format == graph::FrozenFormat::stored;
+  const bool analytic = graph.element_bytes() != kElement ||
+                        (op.kind == OpKind::attention && !self_attention(op));  // has all of it already
+  if (alone || analytic) return out;
+  const OpTime beside = analytic_.beside_time(graph, id, device, static_cast<double>(samples), part);
+  out.passes[0] = exactly(out.passes[0].time + beside.forward, TimeOrigin::analytic);
+  out.passes[1] = exactly(out.passes[1].time + beside.input_gradient, TimeOrigin::analytic);
+  out.passes[2] = exactly(out.passes[2].time + beside.weight_gradient, TimeOrigin::analytic);
   return out;
 }
 
-OpEstimate TableCosts::without_casts(const graph::OpGraph& graph, core::OpId id,
-                                     const cluster::DeviceType& device, std::int64_t samples,
-                                     const OpShard& part) const {
+OpEstimate TableCosts::products_alone(const graph::OpGraph& graph, core::OpId id,
+                                      const cluster::DeviceType& device, std::int64_t samples,
+                                      const OpShard& part) const {
   const graph::Operator& op = graph.op(id);
   const bool self = self_attention(op);
   if (graph.element_bytes() == kElement && op.kind == OpKind::linear)

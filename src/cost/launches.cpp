@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "experts.hpp"
+#include "frozen_weights.hpp"
 #include "penstock/cost/unfused.hpp"
+#include "penstock/graph/adapters.hpp"
 #include "quantized.hpp"
 #include "scan_kernels.hpp"
 
@@ -100,6 +102,15 @@ int dropping(const graph::Operator& op) {
   return op.kind == OpKind::attention && as<graph::Attention>(op).dropout && !flash(op) ? 1 : 0;
 }
 
+/// Adapters: two products, scale, sum; gradients of these; of both matrices, and no other. Frozen weights are widened
+/// each way.
+void add_frozen(LaunchCounts& out, const graph::Operator& op) {
+  const int adapters = static_cast<int>(graph::adapters(op).size()), widened = widened_matrices(op);
+  out.forward += 4 * adapters + widened;
+  out.input_gradient += 4 * adapters + widened;
+  if (adapters > 0) out.weight_gradient = 2 * adapters;
+}
+
 }  // namespace
 
 bool fetches_batch(const graph::OpGraph& graph, core::OpId id) {
@@ -120,11 +131,12 @@ LaunchCounts launches(const graph::OpGraph& graph, core::OpId id, std::int64_t m
   const OpCasts cast = casts(graph, id, {});
   out.forward += cast_launches(op.products, cast.inputs);
   out.input_gradient += cast_launches(op.products, cast.gradients);
+  add_frozen(out, op);
   if (fetches_batch(graph, id)) out.forward = kBatch;
   if (const auto& a = as<graph::Attention>(op); op.kind == OpKind::attention && !a.bias) {
     const int none = a.qkv_bias ? kBiases - 1 : kBiases;
     out.forward -= none;
-    out.weight_gradient -= none;
+    if (trains_products(op)) out.weight_gradient -= none;
   }
   if (graph::is_loss(op) && graph.element_bytes() >= kWhole) {  // nothing to cast
     out.forward -= 1;
@@ -137,7 +149,8 @@ LaunchCounts launches(const graph::OpGraph& graph, core::OpId id, std::int64_t m
     }
   out.forward += apart_softmax(op, matrices) + dropping(op);
   out.input_gradient += apart_softmax(op, matrices) + dropping(op);
-  if (!graph.trains_above(id)) out.input_gradient = 0;
+  const bool core = op.adapter_rank > 0 && op.kind == OpKind::attention;  // has gradients of its own
+  if (!graph.trains_above(id) && !core) out.input_gradient = 0;
   if (!graph::weighs(op)) out.weight_gradient = 0;
   return out;
 }

@@ -38,7 +38,9 @@ OpTime kernel_time(const Problem& problem, core::OpId op, const cluster::DeviceT
   OpTime time = problem.costs.part_time(problem.graph, op, device, samples, part);
   time = unfused(problem.graph.op(op), time, device.host());
   // Behind only frozen operators no operator needs the gradient of an input.
-  if (problem.graph.frozen_parameters() > 0 && !problem.graph.trains_above(op))
+  const graph::Operator& given = problem.graph.op(op);
+  const bool own = given.adapter_rank > 0 && given.kind == graph::OpKind::attention;  // of its core
+  if (problem.graph.frozen_parameters() > 0 && !problem.graph.trains_above(op) && !own)
     time.input_gradient = core::Seconds(0);
   for (core::Seconds* pass : {&time.forward, &time.input_gradient, &time.weight_gradient})
     *pass = *pass * device.slowdown();

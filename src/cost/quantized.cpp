@@ -93,7 +93,8 @@ double cast_bytes(ProductFormat products, double numbers) {
 
 Seconds weight_cast_time(const Problem& problem, core::Bytes weights, const cluster::DeviceType& device) {
   const ProductFormat products = problem.graph.products();
-  if (products == ProductFormat::stored) return Seconds(0);
+  // Adapters multiply in the stored numbers, and frozen weights are cast once for the whole training.
+  if (products == ProductFormat::stored || problem.graph.adapter_rank() > 0) return Seconds(0);
   const double numbers = static_cast<double>(weights.value()) / problem.graph.element_bytes();
   return Seconds(cast_bytes(products, numbers) /
                  (device.memory_bandwidth.value() * AnalyticConstants().bandwidth_efficiency)) *
@@ -101,6 +102,10 @@ Seconds weight_cast_time(const Problem& problem, core::Bytes weights, const clus
 }
 
 void require_stored(const CostModel& costs, const graph::Operator& op) {
+  if (op.adapter_rank > 0 || op.frozen_format != graph::FrozenFormat::stored)
+    throw core::BadInput(
+        fmt::format("the {} holds no adapters and no frozen weights in 8 or 4 bits ('{}'): leave --costs out",
+                    costs.source(), op.name));
   if (op.products == ProductFormat::stored) return;
   throw core::BadInput(
       fmt::format("the {} holds no products in {} ('{}'): train in mixed_bf16, or leave --costs out",

@@ -36,7 +36,8 @@ double cast_bytes(graph::ProductFormat products, double numbers);
 core::Seconds weight_cast_time(const Problem& problem, core::Bytes weights,
                                const cluster::DeviceType& device);
 
-/// Throws BadInput for an operator that multiplies in a format that the costs have no times of.
+/// Throws BadInput for an operator that multiplies in a format, or beside adapters, of which the costs have no
+/// times.
 void require_stored(const CostModel& costs, const graph::Operator& op);
 
 }  // namespace penstock::cost

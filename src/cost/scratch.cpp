@@ -1,4 +1,8 @@
+#include <algorithm>
+
+#include "frozen_weights.hpp"
 #include "penstock/cost/cost_model.hpp"
+#include "penstock/graph/adapters.hpp"
 #include "scan_kernels.hpp"
 
 namespace penstock::cost {
@@ -46,9 +50,7 @@ BackwardScratch of_scan(const graph::LinearScan& scan, std::int64_t element_byte
           {}};
 }
 
-}  // namespace
-
-BackwardScratch plain_scratch(const graph::OpGraph& graph, core::OpId id) {
+BackwardScratch scratch_of_kind(const graph::OpGraph& graph, core::OpId id) {
   const Operator& op = graph.op(id);
   if (op.kind == OpKind::attention) return of_attention(as<graph::Attention>(op), graph.element_bytes());
   if (op.kind == OpKind::experts) return of_experts(as<graph::Experts>(op), graph.element_bytes());
@@ -58,6 +60,28 @@ BackwardScratch plain_scratch(const graph::OpGraph& graph, core::OpId id) {
   if (as<graph::Linear>(op).function == graph::Function::none) return {};
   const MemoryLine argument{{}, op.output_bytes};
   return {argument, argument, {}};
+}
+
+/// Scratch of products whose weights are frozen. Weights in 16 bits while a product reads them. Of adapters, the
+/// scaled gradient of the output or their term of the input's gradient, and again the former for the weights.
+BackwardScratch of_frozen(const graph::OpGraph& graph, core::OpId id) {
+  const std::int64_t element = graph.element_bytes();
+  std::int64_t made = 0, both = 0;
+  for (const graph::AdapterShape& a : graph::adapters(graph.op(id))) {
+    made = std::max(made, a.rows * a.out);
+    both = std::max(both, a.rows * std::max(a.in, a.out));
+  }
+  return {{widened_bytes(graph, id), Bytes(both * element)}, {{}, Bytes(made * element)}, {}};
+}
+
+}  // namespace
+
+BackwardScratch plain_scratch(const graph::OpGraph& graph, core::OpId id) {
+  BackwardScratch out = scratch_of_kind(graph, id);
+  const BackwardScratch frozen = of_frozen(graph, id);
+  out.input_gradient += frozen.input_gradient;
+  out.weight_gradient += frozen.weight_gradient;
+  return out;
 }
 
 }  // namespace penstock::cost

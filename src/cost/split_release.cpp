@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/cost/backward_sweep.hpp"
+#include "penstock/graph/adapters.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "penstock/graph/in_place.hpp"
 
@@ -48,14 +49,16 @@ Bytes loss_bytes(const graph::OpGraph& graph, std::span<const OpId> operators,
 
 Bytes operand_bytes(const graph::Operator& op, int element_bytes) {
   const auto bytes = [&](std::int64_t numbers) {
-    return op.products == graph::ProductFormat::stored ? Bytes(numbers * element_bytes)
-                                                       : graph::quantized_bytes(op.products, numbers);
+    return op.products == graph::ProductFormat::stored || op.adapter_rank > 0
+               ? Bytes(numbers * element_bytes)
+               : graph::quantized_bytes(op.products, numbers);
   };
+  const std::int64_t adapted = graph::adapter_saved(op);
   if (const auto& a = as<graph::Attention>(op); op.kind == graph::OpKind::attention)
-    return bytes(a.queries * a.result_width());
+    return bytes(a.queries * a.result_width() + adapted);
   if (const auto& e = as<graph::Experts>(op); op.kind == graph::OpKind::experts)
     return bytes(e.rows * e.chosen * (e.hidden + e.inner));
-  return {};
+  return bytes(adapted);
 }
 
 ActivationsOf whole_activations(const Problem& problem) {

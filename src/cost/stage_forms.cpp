@@ -40,10 +40,10 @@ class ValueLabels {
 auto attributes_of(const graph::OpGraph& graph, OpId id) {
   // All members by name: a new one does not compile before it has its place here.
   const auto& [name, kind, attributes, forward, input_gradient, weight_gradient, parameters, frozen, tied_to,
-               gathered, output, saved, products] = graph.op(id);
+               gathered, output, saved, products, adapter_rank, frozen_format] = graph.op(id);
   return std::tuple(kind, attributes, forward, input_gradient, weight_gradient, parameters, frozen, gathered,
-                    output, saved, products, graph.output(id), graph.trains_above(id), graph.trains(id),
-                    fetches_batch(graph, id));
+                    output, saved, products, adapter_rank, frozen_format, graph.output(id),
+                    graph.trains_above(id), graph.trains(id), fetches_batch(graph, id));
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ plan::MemoryByKind model_memory(const Problem& problem) {
   const std::int64_t element = problem.graph.element_bytes();
   StageLoad load;
   load.parameters = core::Bytes(problem.graph.parameters() * element);
-  load.frozen = core::Bytes(problem.graph.frozen_parameters() * element);
+  for (const graph::Operator& op : problem.graph.operators())
+    load.frozen += graph::frozen_bytes(op.frozen_format, op.frozen_parameters, element);
   return stage_memory(load, problem.memory, problem.training, 0, 0);
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "penstock/graph/adapters.hpp"
 #include "penstock/graph/attention_core.hpp"
+#include "penstock/graph/pass.hpp"
 #include "penstock/graph/work.hpp"
 #include "penstock/plan/mixed_precision.hpp"
 
@@ -24,7 +26,7 @@ double narrow_flops(const graph::Operator& op) {
   const core::Flops core = op.forward_flops * graph::core_share(op),
                     backward = std::min(core * 2, op.input_gradient_flops);
   const core::Flops all = op.forward_flops + op.input_gradient_flops + op.weight_gradient_flops;
-  return (all - core - backward).value();
+  return std::max(0.0, (all - core - backward - graph::adapter_flops(op) * graph::kPasses).value());
 }
 
 }  // namespace

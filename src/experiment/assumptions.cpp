@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -44,9 +45,13 @@ std::string precision_words(const cost::Problem& problem, const std::string& not
   const std::string words = precision                                ? plan::written(*precision)
                             : problem.graph.element_bytes() == kFull ? "fp32"
                                                                      : "16-bit numbers";
-  if (problem.graph.products() != graph::ProductFormat::stored && note.empty())
-    return words + ": products as efficient as in 16 bits, not measured";
-  return note.empty() ? words : fmt::format("{}: {}", words, note);
+  std::vector<std::string> notes;
+  if (!note.empty())
+    notes.push_back(note);
+  else if (problem.graph.products() != graph::ProductFormat::stored)
+    notes.emplace_back("products as efficient as in 16 bits, not measured");
+  if (problem.graph.adapter_rank() > 0) notes.emplace_back("adapters by the data sheet, not measured");
+  return notes.empty() ? words : fmt::format("{}: {}", words, fmt::join(notes, "; "));
 }
 
 /// Parameter of a zoo model that sets the tokens per sample; "" if there is none.

@@ -38,7 +38,10 @@ bool in_a_loop(const LayerPlan& layers) {
 }
 
 /// Reasons why the framework cannot train the model, in words that continue its title.
-std::vector<std::string> model_refusals(const Framework& framework, const plan::ModelRef& model) {
+std::vector<std::string> model_refusals(const Framework& framework, const graph::OpGraph& graph,
+                                        const plan::ModelRef& model) {
+  if (graph.adapter_rank() > 0)
+    return {"gets no plans with LoRA: adapters and frozen weights are no part of its settings here"};
   const auto& known = framework.models;
   if (!known.empty() && std::ranges::count(known, model.name) == 0)
     return {fmt::format(
@@ -74,7 +77,7 @@ class Check {
       : framework_(framework), can_(framework.can), graph_(graph), plan_(plan), layers_(layers) {}
 
   std::vector<std::string> refusals(bool with_order) {
-    out_ = model_refusals(framework_, plan_.model);
+    out_ = model_refusals(framework_, graph_, plan_.model);
     check_degrees();
     check_sharding();
     check_recomputation();
@@ -396,7 +399,7 @@ std::optional<plan::Plan> nearest(const Framework& framework, const graph::OpGra
 RunnablePlans::RunnablePlans(const Framework& framework, const graph::OpGraph& graph,
                              const plan::ModelRef& model)
     : framework_(framework), graph_(graph) {
-  for (const std::string& why : model_refusals(framework, model))
+  for (const std::string& why : model_refusals(framework, graph, model))
     throw core::BadInput(framework.title + " " + why);
   auto row = plan::layer_row(graph);
   if (const auto* why = std::get_if<std::string>(&row))

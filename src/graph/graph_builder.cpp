@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/depth_first_search.hpp>
 #include <cmath>
@@ -12,6 +13,7 @@
 
 #include "outputs.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/graph/adapters.hpp"
 
 namespace penstock::graph {
 
@@ -60,6 +62,14 @@ void check_acyclic(const std::string& name, const BoostGraph& graph) {
   }
 }
 
+const char* adapter_fault(const Operator& op) {
+  if (op.adapter_rank < 0 || adapter_shapes(op).empty())
+    return "has a rank of adapters, which only dense layers and attention have";
+  if (op.frozen_parameters == 0) return "has adapters, and no frozen parameters beside them";
+  if (op.parameters != adapter_numbers(op)) return "has adapters, and other parameters than these";
+  return nullptr;
+}
+
 void check_operator(const std::string& model, const Operator& op) {
   const auto bad_flops = [](core::Flops f) { return !std::isfinite(f.value()) || f.value() < 0; };
   const char* fault = nullptr;
@@ -67,7 +77,11 @@ void check_operator(const std::string& model, const Operator& op) {
   if (op.output_bytes.value() < 0 || op.saved_bytes.value() < 0) fault = "has a negative size";
   if (op.parameters < 0 || op.frozen_parameters < 0 || op.gathered_parameters < 0)
     fault = "has a negative number of parameters";
-  if (op.frozen_parameters > 0 && weighs(op)) fault = "trains, and has frozen parameters";
+  if (op.frozen_parameters > 0 && weighs(op) && op.adapter_rank == 0)
+    fault = "trains, and has frozen parameters";
+  if (op.adapter_rank != 0) fault = fault ? fault : adapter_fault(op);
+  if (op.frozen_format != FrozenFormat::stored && op.frozen_parameters == 0)
+    fault = "has a format of frozen parameters, and none of these";
   if (op.products != ProductFormat::stored && op.kind != OpKind::linear && op.kind != OpKind::attention &&
       op.kind != OpKind::experts)
     fault = "multiplies by no weights, so it has no format of products";
@@ -213,6 +227,8 @@ OpGraph GraphBuilder::build() const {
     out.operators_.push_back(graph[v]);
     out.frozen_parameters_ += graph[v].frozen_parameters;
     if (graph[v].products != ProductFormat::stored) out.products_ = graph[v].products;
+    out.adapter_rank_ = std::max(out.adapter_rank_, graph[v].adapter_rank);
+    if (graph[v].frozen_format != FrozenFormat::stored) out.frozen_format_ = graph[v].frozen_format;
   }
   std::vector<Edge> edges;
   for (auto [e, end] = boost::edges(graph); e != end; ++e)

@@ -39,6 +39,8 @@ OrderedJson to_json(const OpGraph& graph, OpId id) {
   if (op.frozen_parameters > 0) out["frozen_parameters"] = op.frozen_parameters;
   if (!op.parameters_of.empty()) out["parameters_of"] = op.parameters_of;
   if (op.products != ProductFormat::stored) out["products"] = name(op.products);
+  if (op.adapter_rank > 0) out["adapter_rank"] = op.adapter_rank;
+  if (op.frozen_format != FrozenFormat::stored) out["frozen_format"] = name(op.frozen_format);
   return out;
 }
 
@@ -79,11 +81,12 @@ OpKind kind_of(const Yaml& kind) {
   }
 }
 
-ProductFormat products_of(const Yaml& products) {
+template <class Format>
+Format format_of(const Yaml& node, Format read(std::string_view)) {
   try {
-    return product_format(products.text());
+    return read(node.text());
   } catch (const core::BadInput& e) {
-    products.fail(e.what());
+    node.fail(e.what());
   }
 }
 
@@ -121,7 +124,8 @@ void check_counts(const Yaml& yaml, const Operator& op, int element_bytes, bool 
 Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   yaml.only({"name", "kind", "inputs", "shape", "forward_flops", "input_gradient_flops",
              "weight_gradient_flops", "parameters", "frozen_parameters", "parameters_of",
-             "gathered_parameters", "output_bytes", "kept_bytes", "products"});
+             "gathered_parameters", "output_bytes", "kept_bytes", "products", "adapter_rank",
+             "frozen_format"});
   Operator op;
   if (const auto owner = yaml.find("parameters_of")) {
     if (version < 2) owner->fail("a key of version 2");
@@ -141,7 +145,9 @@ Operator parse_operator(const Yaml& yaml, std::int64_t version) {
   op.gathered_parameters = count(yaml, "gathered_parameters");
   op.output_bytes = core::Bytes(count(yaml, "output_bytes"));
   op.saved_bytes = core::Bytes(count(yaml, "kept_bytes"));
-  if (const auto products = yaml.find("products")) op.products = products_of(*products);
+  if (const auto products = yaml.find("products")) op.products = format_of(*products, product_format);
+  op.adapter_rank = count(yaml, "adapter_rank");
+  if (const auto format = yaml.find("frozen_format")) op.frozen_format = format_of(*format, frozen_format);
   check_work(yaml, op);
   return op;
 }

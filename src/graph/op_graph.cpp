@@ -14,9 +14,11 @@ std::int64_t OpGraph::parameters() const {
 
 core::Bytes OpGraph::frozen_bytes(core::OpId id) const {
   const Operator& op = this->op(id);
-  const core::Bytes frozen(op.frozen_parameters * element_bytes_);
+  const core::Bytes frozen = graph::frozen_bytes(op.frozen_format, op.frozen_parameters, element_bytes_);
   if (op.products == ProductFormat::stored) return frozen;
-  return frozen + quantized_bytes(op.products, op.parameters + op.frozen_parameters) * kWeightCopies;
+  const std::int64_t multiplied = op.frozen_parameters + (op.adapter_rank > 0 ? 0 : op.parameters);
+  const core::Bytes copies = quantized_bytes(op.products, multiplied) * kWeightCopies;
+  return op.frozen_format == FrozenFormat::fp8 ? copies : frozen + copies;
 }
 
 core::Flops OpGraph::forward_flops() const {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "penstock/graph/adapters.hpp"
 #include "penstock/graph/scan_work.hpp"
 
 namespace penstock::graph {
@@ -205,21 +206,27 @@ std::optional<WorkFault> work_fault(const Operator& op) {
   // A product of two activations has a gradient for each; flash kernels compute the scores once more.
   const double most_inputs = attention ? 2.5 : scan || op.kind == OpKind::matmul ? 2 : 1;
   if (attention && op.forward_flops.value() == 0) return WorkFault{"forward_flops", 0, work->full};
+  const double adapted = adapter_flops(op).value();
+  const auto between = [](core::Flops stated, double least, double most) {
+    return stated.value() >= least * (1 - kRounding) && stated.value() <= most * (1 + kRounding);
+  };
   const auto wrong = [&](core::Flops stated, double times, double share = 1) {
     const double most = times * work->full + kFused * work->outputs;
-    return stated.value() > 0 && (stated.value() < share * work->least * (1 - kRounding) ||
-                                  stated.value() > most * (1 + kRounding));
+    return stated.value() > 0 && !between(stated, share * work->least, most + adapted);
   };
+  if (adapted > 0 && !between(op.weight_gradient_flops, adapted, adapted))
+    return WorkFault{"weight_gradient_flops", op.weight_gradient_flops.value(), adapted};
   if (wrong(op.forward_flops, 1)) return WorkFault{"forward_flops", op.forward_flops.value(), work->full};
   if (wrong(op.input_gradient_flops, most_inputs))
     return WorkFault{"input_gradient_flops", op.input_gradient_flops.value(), work->full * most_inputs};
-  if (wrong(op.weight_gradient_flops, 1, attention || scan ? 0 : 1))  // a core has none
+  if (adapted == 0 && wrong(op.weight_gradient_flops, 1, attention || scan ? 0 : 1))  // a core has none
     return WorkFault{"weight_gradient_flops", op.weight_gradient_flops.value(), work->full};
   return std::nullopt;
 }
 
 std::optional<CountFault> count_fault(const Operator& op, std::int64_t element_bytes, bool lends) {
-  if (auto fault = parameter_fault(op, "parameters", op.parameters, lends)) return fault;
+  if (op.adapter_rank == 0)  // adapters are counted where the graph is built
+    if (auto fault = parameter_fault(op, "parameters", op.parameters, lends)) return fault;
   if (auto fault = parameter_fault(op, "frozen_parameters", op.frozen_parameters, lends)) return fault;
   const std::int64_t stated = op.output_bytes.value();
   const double outputs = outputs_of(op);

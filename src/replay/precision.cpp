@@ -8,6 +8,10 @@ namespace penstock::replay {
 
 kernels::Precision precision_of(const graph::OpGraph& graph, const plan::Training& training) {
   using cluster::Precision;
+  if (graph.adapter_rank() > 0)
+    throw core::BadInput("LoRA is not replayed: no kernel runs adapters beside frozen weights");
+  if (graph.frozen_format() != graph::FrozenFormat::stored)
+    throw core::BadInput("frozen weights in 8 or 4 bits are not replayed: kernels read the model's numbers");
   if (graph.products() != graph::ProductFormat::stored)
     throw core::BadInput(
         fmt::format("products in {} are not replayed: no kernel multiplies in less than 16 bits",

@@ -61,3 +61,9 @@ TEST_CASE(
                        "products in mxfp8 are not replayed: no kernel multiplies in less than 16 bits",
                        core::BadInput);
 }
+
+TEST_CASE("adapters are not replayed") {
+  const auto tuned = models::build("transformer", {{"lora", "rank=4"}});
+  CHECK_THROWS_WITH_AS(replay::precision_of(tuned, held_in({})),
+                       "LoRA is not replayed: no kernel runs adapters beside frozen weights", core::BadInput);
+}

@@ -76,6 +76,14 @@ class AnalyticCosts final : public CostModel {
   /// multiplies in the stored numbers. Differs: no cast is fused with the kernel before it.
   OpTime cast_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                    double samples, const OpShard& part) const;
+  /// Time of what comes beside an operator's products: casts, adapters, and frozen weights. Those of
+  /// 8 or 4 bits are written in 16 bits before the products that read them, forward and for the input gradient.
+  /// An adapter (graph/adapters.hpp) has two thin products, a kernel that scales what they make, and a sum with the
+  /// product's output; the gradients likewise. In a tensor-parallel group a device has a part of both matrices
+  /// (NeMo's ParallelLinearAdapter). Differs: the group's exchange of what the first product makes, and of a
+  /// row-parallel layer's parts of the second, takes no time.
+  OpTime beside_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                     double samples, const OpShard& part) const;
   /// Time of a scan (graph::LinearScan), kernel by kernel (src/cost/scan_kernels.hpp): the longer of computing and
   /// streaming. Products of all heads and chunks count as one with as many rows, by `product`; FLOPs outside of
   /// products at the fp32 rate. One pass makes all gradients. A part is that part of every kernel's work, also
@@ -93,6 +101,8 @@ class AnalyticCosts final : public CostModel {
   /// weights, and expert_moves. All experts count as if they got equally many rows. A kernel that runs
   /// several side by side is faster where they are small.
   OpTime experts_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
+                      double samples, const OpShard& part) const;
+  OpTime adapter_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,
                       double samples, const OpShard& part) const;
   /// Time of a cross entropy over the vocabulary.
   OpTime loss_time(const graph::OpGraph& graph, core::OpId op, const cluster::DeviceType& device,

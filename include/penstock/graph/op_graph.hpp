@@ -11,6 +11,7 @@
 #include "penstock/core/units.hpp"
 #include "penstock/graph/attributes.hpp"
 #include "penstock/graph/dag.hpp"
+#include "penstock/graph/frozen_format.hpp"
 #include "penstock/graph/op_kind.hpp"
 #include "penstock/graph/parameter.hpp"
 #include "penstock/graph/product_format.hpp"
@@ -34,6 +35,10 @@ struct Operator {
   core::Bytes output_bytes;              ///< the one tensor it produces, shared by all its consumers
   core::Bytes saved_bytes;  ///< held from forward to backward beyond its inputs: its output and internals
   ProductFormat products = ProductFormat::stored;  ///< in which it multiplies by its weights
+  /// Rank of the adapters beside its products, whose own weights are frozen (graph/adapters.hpp); 0: none. Only
+  /// the adapters train, and `parameters` counts only these; FLOPs and saved bytes include them.
+  std::int64_t adapter_rank = 0;
+  FrozenFormat frozen_format = FrozenFormat::stored;  ///< of its frozen parameters
 };
 
 /// The operator's attributes of that kind; all unstated where it has none of them.
@@ -84,10 +89,15 @@ class OpGraph {
     return used.valid() ? parameter(used).owner() : id;
   }
   core::Bytes parameter_bytes(core::OpId id) const { return core::Bytes(op(id).parameters * element_bytes_); }
-  /// Bytes of weights that do not train: frozen ones, and copies of all in the format of its products.
+  /// Bytes of weights that do not train: frozen ones, and copies in the format of its products of all but
+  /// adapters. Frozen weights in 8 bits have no other copy than those.
   core::Bytes frozen_bytes(core::OpId id) const;
   /// Format in which its layers multiply, where this is not the stored one for all.
   ProductFormat products() const { return products_; }
+  /// Largest rank of adapters; 0: no operator has any.
+  std::int64_t adapter_rank() const { return adapter_rank_; }
+  /// Format of frozen weights, where this is not the stored one for all.
+  FrozenFormat frozen_format() const { return frozen_format_; }
 
   /// True if an operator above it weighs, so that training needs the gradients of its inputs.
   bool trains_above(core::OpId id) const { return trains_above_[id.index()]; }
@@ -112,6 +122,8 @@ class OpGraph {
   std::vector<bool> trains_above_;
   std::int64_t frozen_parameters_ = 0;
   ProductFormat products_ = ProductFormat::stored;
+  std::int64_t adapter_rank_ = 0;
+  FrozenFormat frozen_format_ = FrozenFormat::stored;
 };
 
 }  // namespace penstock::graph

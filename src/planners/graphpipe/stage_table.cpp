@@ -346,8 +346,8 @@ std::vector<UnitFace> unit_faces(const cost::Problem& problem, const UnitGraph& 
     for (std::size_t slot = 0; slot < units.operators[u].size(); ++slot) {
       const OpId id = units.operators[u][slot];
       const graph::Operator& op = graph.op(id);
-      face.cost += fmt::format("|{},{},{},{}", op.parameters, op.frozen_parameters, op.output_bytes.value(),
-                               op.saved_bytes.value());
+      face.cost += fmt::format("|{},{},{},{}", op.parameters, graph.frozen_bytes(id).value(),
+                               op.output_bytes.value(), op.saved_bytes.value());
       if (const OpId owner = graph.owner(id); owner != id) {  // neither unit has an equal one
         face.cost += fmt::format("={}", owner.index());
         faces[static_cast<std::size_t>(unit_of[owner.index()])].cost += fmt::format("={}", owner.index());
