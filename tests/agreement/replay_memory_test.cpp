@@ -42,7 +42,8 @@ void compare(const CutModel& c, double spare = 1e-9, bool tell = false) {
   const auto summary = trace::summarise(sim::simulate(c.problem(), {c.problem().graph, c.plan, order}, {}));
   for (std::size_t d = 0; d < program.devices.size(); ++d) {
     CAPTURE(d);
-    const auto real = replayed.worker(d).memory().at_peak;
+    const auto memory = replayed.worker(d).memory();
+    const auto& real = memory.at_peak;
     const auto& simulated = summary.devices[d].at_peak;
     for (const auto kind :
          {MemoryKind::weights, MemoryKind::gradients, MemoryKind::optimizer, MemoryKind::versions})
@@ -54,7 +55,7 @@ void compare(const CutModel& c, double spare = 1e-9, bool tell = false) {
     } else if (program.devices.size() == 1) {
       CHECK(waiting == all);
     }
-    CHECK(at(real, MemoryKind::activations) / at(simulated, MemoryKind::activations) ==
+    CHECK(at(memory.most, MemoryKind::activations) / at(simulated, MemoryKind::activations) ==
           support::near(1, spare));
     if (tell)
       MESSAGE(c.graph.name(), " ", c.plan.schedule, ", device ", d, ": ",
@@ -107,7 +108,7 @@ TEST_CASE("a replay's weights, versions and activations take what the simulator 
                       {.schedule = schedule, .rank = {0}, .mini_batch = 16}));
   for (const plan::Recomputation& layers :
        {plan::kRecomputeLayers, plan::Recomputation{plan::Recomputation::SegmentScope::layers, false, 1},
-        plan::kRecomputeCore})
+        plan::Recomputation{plan::Recomputation::SegmentScope::layers, false, 2}, plan::kRecomputeCore})
     compare("gpt", kGpt, {.rank = {0}, .mini_batch = 16, .recompute = layers});
   for (const char* layers : {"1", "3"}) {
     auto gpt = kGpt;
@@ -115,10 +116,9 @@ TEST_CASE("a replay's weights, versions and activations take what the simulator 
     compare("gpt", gpt,
             {.schedule = "zb_h1", .rank = {0}, .mini_batch = 16, .recompute = plan::kRecomputeCore});
   }
-  // Sums that a function works on in place last from block to block. A device is fullest at the stem, whose
-  // gradients are largest, where no block is there again: a quarter of the activations that may be.
+  // Sums that a function works on in place last from block to block.
   compare("resnet50", {{"resolution", "32"}},
-          {.rank = {0}, .mini_batch = 4, .recompute = plan::kRecomputeLayers}, 0.3);
+          {.rank = {0}, .mini_batch = 4, .recompute = plan::kRecomputeLayers}, 0.02);
   compare("dlrm", {{"table_rows", "50"}, {"tower_input", "16"}, {"width", "16"}}, {.mini_batch = 16});
 }
 
@@ -174,9 +174,7 @@ CutModel alternating(std::uint64_t seed) {
 TEST_CASE("devices whose operators are divided in turn otherwise keep what the simulator counts") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
-    const CutModel model = alternating(seed);
-    // Where every layer is computed again a device may be fullest outside the one that has most.
-    compare(model, model.plan.stages[0].recompute == plan::kRecomputeLayers ? 0.2 : 1e-9);
+    compare(alternating(seed));
   }
 }
 

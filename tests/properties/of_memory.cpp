@@ -77,6 +77,29 @@ std::string recomputation_saves(const BuiltProblem& world) {
   return falls(all, again, "activations computed again", bytes_of(MemoryKind::activations));
 }
 
+/// The first 1, 2, ... layers of each stage that has layers are recomputed.
+std::string more_layers_save(const BuiltProblem& world) {
+  const auto with = [&](std::int64_t first) {
+    return memories(world, [&](plan::Plan& p) {
+      for (plan::Stage& stage : p.stages) {
+        stage.recompute = {plan::Recomputation::SegmentScope::layers, false, first};
+        if (first == 0 || !plan::applies(world.graph(), stage.operators, stage.recompute))
+          stage.recompute = {};
+      }
+    });
+  };
+  auto before = with(0);
+  for (std::int64_t first = 1; first <= 4; ++first) {
+    const auto next = with(first);
+    if (auto bad = falls(before, next, fmt::format("activations with {} layers recomputed", first),
+                         bytes_of(MemoryKind::activations));
+        !bad.empty())
+      return bad;
+    before = next;
+  }
+  return "";
+}
+
 std::string optimizers_hold(const BuiltProblem& world) {
   auto before = memories(world, [](plan::Plan& p) { p.training.optimizer = plan::Optimizer::adam; });
   for (const auto optimizer : {plan::Optimizer::momentum, plan::Optimizer::sgd}) {
@@ -158,6 +181,7 @@ std::vector<Property> of_memory() {
   return {
       {"zero_shares_more", "each stage of ZeRO holds no more state than the one before", zero_shares_more},
       {"recomputation_saves", "recomputed stages keep no more activations", recomputation_saves},
+      {"more_layers_save", "stages that recompute one layer more keep no more activations", more_layers_save},
       {"optimizers_hold_in_turn", "Adam holds no less than momentum, momentum no less than descent",
        optimizers_hold},
       {"trace_fits_prediction", "no device's simulated peak is above what the plan needs",

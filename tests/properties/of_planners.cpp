@@ -86,6 +86,20 @@ Property joint_not_above(const std::string& planner) {
           }};
 }
 
+/// joint with its default budget in a smaller space, and in the whole. Small budgets end before that.
+Property joint_not_above_without(const std::string& name, const std::string& limit) {
+  return {"joint_not_above_" + name, "joint's plan is no slower than its own with " + limit,
+          [limit](const BuiltProblem& w) {
+            if (w.graph().size() > 40 || w.cluster().size() > 4 || w.spec().training.mini_batch > 16)
+              throw NotConcerned();
+            const auto less = known(w, "joint:" + limit);
+            if (!less) throw NotConcerned();
+            const auto joint = known(w, "joint");
+            if (!joint) return "joint finds a plan with " + limit + " alone";
+            return not_above(joint->seconds, less->seconds, "joint, and with " + limit, 1e-9);
+          }};
+}
+
 Property plans_are_valid(const std::string& planner) {
   return {"plans_are_valid_" + planner, "what " + planner + " finds is valid, and no bound is above it",
           [planner](const BuiltProblem& w) {
@@ -269,6 +283,7 @@ std::vector<Property> of_planners() {
                      }});
   for (const char* planner : {"exhaustive", "megatron", "spp", "graphpipe", "dapple"})
     out.push_back(joint_not_above(planner));
+  out.push_back(joint_not_above_without("whole_layers", "units=layers"));
   for (const char* planner : {"spp", "graphpipe", "dapple"}) out.push_back(order_does_not_matter(planner));
   out.push_back({"order_of_operators_joint", "joint finds as fast a plan whatever the order of a file is",
                  [check = order_does_not_matter(kJoint).check](const BuiltProblem& w) {

@@ -19,8 +19,8 @@ namespace penstock::cost {
 struct StageLoad {
   core::Bytes parameters;   ///< bytes of weights, copies of those that operators elsewhere own included
   core::Bytes activations;  ///< outputs, internals and copies in a second placement held for the backward
-                            ///< pass; where these are computed again, from then on, of the segment that has
-                            ///< most (plan/recomputation.hpp)
+                            ///< pass. Where these are computed again: what the fullest moment of the
+                            ///< backward pass holds beside `saved` and `inputs`
   core::Bytes inputs;       ///< distinct tensors received from other stages; held for the backward pass too
   core::Bytes outputs;      ///< distinct tensors that some other stage reads
   MemoryEnvelope workspace{};  ///< by samples: what the backward pass holds beside that (backward_workspace)

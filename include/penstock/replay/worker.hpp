@@ -55,6 +55,7 @@ class Worker {
 
   struct WorkerMemory {
     plan::MemoryByKind now{}, at_peak{};  ///< bytes held now; at the maximum of their sum
+    plan::MemoryByKind most{};            ///< bytes of each kind at its own maximum
   };
   virtual WorkerMemory memory() const = 0;
 };

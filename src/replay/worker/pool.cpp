@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
 
@@ -40,7 +42,7 @@ void BufferPool::move(const Lease& lease, MemoryKind kind) {
   const std::lock_guard lock(mutex_);
   MemoryKind& now = used_.at(lease.get());
   at(memory_.now, now) -= lease->bytes();
-  at(memory_.now, kind) += lease->bytes();
+  raise(kind, lease->bytes());
   now = kind;
 }
 
@@ -100,8 +102,13 @@ void BufferPool::fail(Bytes bytes, const std::string& what, const std::string& w
                                                                device_, what, core::show(bytes), why));
 }
 
-void BufferPool::count(Bytes bytes, MemoryKind kind) {
+void BufferPool::raise(MemoryKind kind, Bytes bytes) {
   at(memory_.now, kind) += bytes;
+  at(memory_.most, kind) = std::max(at(memory_.most, kind), at(memory_.now, kind));
+}
+
+void BufferPool::count(Bytes bytes, MemoryKind kind) {
+  raise(kind, bytes);
   if (plan::total(memory_.now) > plan::total(memory_.at_peak)) memory_.at_peak = memory_.now;
 }
 

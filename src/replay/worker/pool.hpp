@@ -46,6 +46,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
 
   Owned take(Size size, bool settled);
   Owned make(Size size, const std::string& what);
+  void raise(plan::MemoryKind kind, core::Bytes bytes);
   void count(core::Bytes bytes, plan::MemoryKind kind);
   void check(core::Bytes bytes, const std::string& what) const;
   void give_back(kernels::Buffer* buffer);

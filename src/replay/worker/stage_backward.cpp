@@ -10,7 +10,8 @@ void StageRun::backward(std::int32_t micro_batch, const Received& received, int 
   InFlight& state = in_flight_.at(micro_batch);
   for (const auto& [id, terms] : received)
     for (const Lease& term : terms) add_term(state, id, TensorSharding(), term);
-  const bool drops_rebuilt = segments_.count() > 1 || !stage_.recompute.outlasts_input_gradient();
+  const bool by_layer = stage_.recompute.of == plan::Recomputation::SegmentScope::layers,
+             by_core = !stage_.recompute.outlasts_input_gradient();
   for (auto id = own_.rbegin(); id != own_.rend(); ++id) {
     const auto segment = segments_.of(*id);
     if (segment && !state.rebuilt.contains(*segment)) rebuild(state, *segment, version);
@@ -22,7 +23,8 @@ void StageRun::backward(std::int32_t micro_batch, const Received& received, int 
     if (weighs(*id)) weight_gradient(state, *id, version);
     state.gradients.erase(*id);
     state.handed.erase(*id);
-    if (drops_rebuilt && segment && *id == segments_.members(*segment).front()) drop_rebuilt(state, *segment);
+    if (by_layer) drop_read(state, *id);
+    if (by_core && segment && *id == segments_.members(*segment).front()) drop_rebuilt(state, *segment);
   }
   for (const auto& [id, terms] : state.gradients)
     if (!own_.contains(id)) settled(state, id, TensorSharding());

@@ -22,10 +22,13 @@ void StageRun::forward(std::int32_t micro_batch, SampleRange samples, Tensors en
 }
 
 void StageRun::recompute(std::int32_t micro_batch, int version) {
-  rebuild(in_flight_.at(micro_batch), segments_.count() - 1, version);
+  if (const auto begins = segments_.of(*own_.rbegin())) rebuild(in_flight_.at(micro_batch), *begins, version);
 }
 
+/// An output that lies on its input's memory is made in the new memory, so the old one goes first.
 void StageRun::rebuild(InFlight& state, std::size_t segment, int version) {
+  for (const OpId id : segments_.members(segment))
+    if (in_place_.contains(id)) state.tensors.erase(id);
   for (const OpId id : segments_.members(segment))
     run_forward(state, id, version, {MemoryKind::activations, MemoryKind::activations});
   state.rebuilt.insert(segment);
@@ -39,6 +42,18 @@ void StageRun::drop_rebuilt(InFlight& state, std::size_t segment) {
     if (!segments_.lasts(id)) state.tensors.erase(id);
   }
   std::erase_if(state.resharded, [&](const auto& entry) { return !kept_.contains(entry.first); });
+}
+
+/// Called at the end of the operator's backward pass, which no reader of its output comes after. A gathered
+/// copy goes with its first reader.
+void StageRun::drop_read(InFlight& state, OpId id) {
+  state.saved.erase(id);
+  state.sums.erase(id);
+  state.tensors.erase(id);
+  for (std::size_t i = 0; i < device_.wire(id).sources.size(); ++i)
+    if (const std::pair copy{device_.wire(id).sources[i], device_.shard(id).reads[i]};
+        first_reader_.at(copy) == id)
+      state.resharded.erase(copy);
 }
 
 void StageRun::run_forward(InFlight& state, OpId id, int version, MemoryKinds kinds) {

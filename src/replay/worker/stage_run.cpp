@@ -31,6 +31,7 @@ StageRun::StageRun(DeviceContext& device, const plan::Stage& stage, VersionUse u
     for (std::size_t i = 0; i < device.wire(id).sources.size(); ++i) {
       const OpId source = device.wire(id).sources[i];
       last_reader_[source] = id;
+      first_reader_.try_emplace({source, device.shard(id).reads[i]}, id);
       if (!segments_.of(id)) kept_.insert({source, device.shard(id).reads[i]});
     }
     if (const auto over = kernels::works_in_place(device.graph, device.wires, id)) {

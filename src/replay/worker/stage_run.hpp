@@ -50,8 +50,8 @@ class StageRun {
   void prepare(SampleRange samples);
 
   void forward(std::int32_t micro_batch, SampleRange samples, Tensors entered, int version);
-  /// Recomputes the segment with which the backward pass begins; the backward pass recomputes the others in
-  /// turn.
+  /// Recomputes the segment with which the backward pass begins, if it begins in one. The backward pass
+  /// recomputes the others in turn.
   void recompute(std::int32_t micro_batch, int version);
   /// `split`: weight gradients run in a separate pass.
   void backward(std::int32_t micro_batch, const Received& received, int version, bool split);
@@ -87,6 +87,7 @@ class StageRun {
   void run_forward(InFlight& state, core::OpId id, int version, MemoryKinds kinds);
   void rebuild(InFlight& state, std::size_t segment, int version);
   void drop_rebuilt(InFlight& state, std::size_t segment);
+  void drop_read(InFlight& state, core::OpId id);
   void show(InFlight& state, core::OpId id, plan::MemoryKind kind);
   void compute(InFlight& state, core::OpId id, int version, MemoryKinds kinds);
   void apply_after(InFlight& state, core::OpId id, plan::MemoryKind kind);
@@ -134,7 +135,8 @@ class StageRun {
   /// Source over which it writes; inputs of a segment are needed again.
   std::map<core::OpId, std::size_t> in_place_;
   std::map<core::OpId, core::OpId> last_reader_;  ///< for the stage's own tensors, within it
-  std::set<core::OpId> packed_;                   ///< whole only for messages
+  std::map<std::pair<core::OpId, TensorSharding>, core::OpId> first_reader_;  ///< of a tensor so sharded
+  std::set<core::OpId> packed_;                                               ///< whole only for messages
   std::vector<layout::GroupCollective> input_collectives_, gradient_collectives_;
   std::optional<ContextGroup> context_;
   std::map<std::pair<core::OpId, std::int64_t>, ContextAttention> attentions_;  ///< [operator, samples]
