@@ -25,7 +25,7 @@ namespace {
 using core::show;
 using plan::ValueRange;
 
-constexpr double kWorthSaying = 1.01;                        ///< speed-ups below this are none
+constexpr double kWorthSaying = 1.005;                       ///< speed-ups below this are none
 constexpr std::string_view kTwiceTheDevices = "devices=2x";  ///< always helps, so it competes with no other
 
 /// "4 replicas", "1 replica", "1-4 replicas".
@@ -50,7 +50,7 @@ std::string devices_of(const PlanInput& input) {
 std::string held_by_each(const plan::Strategy& strategy) {
   const auto ranks = strategy.pipeline_parallel;
   if (ranks == strategy.stages) return "";
-  if (ranks == 1) return "; each device holds all of them";
+  if (ranks == 1) return "; each device runs all of them, so there is no pipeline";
   if (strategy.stages % ranks != 0) return "; devices hold several of them";
   return fmt::format("; each device holds {} of them", strategy.stages / ranks);
 }
@@ -62,8 +62,10 @@ std::string stages_sentence(const PlanInput& input, const report::CellResult& ro
   const std::string depth = strategy.depth == strategy.stages
                                 ? "in a chain"
                                 : fmt::format("in a graph with {} on its longest path", strategy.depth);
-  return fmt::format("{} is cut into {} pipeline stages {}, on {}{}.", row.model, strategy.stages, depth,
-                     devices_of(input), held_by_each(strategy));
+  const bool pipeline = strategy.pipeline_parallel > 1;
+  return fmt::format("{} is cut into {} {} {}, on {}{}.", row.model, strategy.stages,
+                     pipeline ? "pipeline stages" : "stages", depth, devices_of(input),
+                     held_by_each(strategy));
 }
 
 /// How a replica's work is divided: "8 devices that split every operator", or nothing.
@@ -86,7 +88,7 @@ std::string zero_words(const ValueRange& zero) {
                                                   "optimizer state and gradients",
                                                   "optimizer state, gradients and weights"};
   return zero.most == 0 ? ""
-                        : fmt::format(" Replicas share {} (ZeRO {}).",
+                        : fmt::format(" Replicas divide {} among them (ZeRO {}).",
                                       kShared[static_cast<std::size_t>(zero.most)], plan::text(zero));
 }
 
@@ -107,23 +109,30 @@ bool recomputes_cores_alone(const plan::Plan& plan) {
   });
 }
 
+/// "All 4 stages recompute activations in the backward pass".
+std::string recomputation_words(const plan::Plan& plan, const plan::Strategy& strategy) {
+  if (strategy.recomputing == 0) return "Activations are kept until the backward pass";
+  const std::string who =
+      strategy.stages == 1 ? "The stage recomputes"
+      : strategy.recomputing == strategy.stages
+          ? fmt::format("All {} stages recompute", strategy.stages)
+          : fmt::format("{} of {} stages recompute", strategy.recomputing, strategy.stages);
+  return fmt::format("{} {} in the backward pass", who,
+                     recomputes_cores_alone(plan) ? "the scores of attention" : "activations");
+}
+
 std::string batch_sentence(const plan::Plan& plan, const plan::Strategy& strategy) {
-  const std::string again =
-      strategy.recomputing == 0
-          ? "keeps all activations"
-          : fmt::format("recomputes {} in {} of {} stages",
-                        recomputes_cores_alone(plan) ? "the scores of attention" : "activations",
-                        strategy.recomputing, strategy.stages);
   return fmt::format(
-      "An iteration trains {} samples; a replica takes {} at a time in the order of {}, and {}.",
-      plan.training.mini_batch, plan::text(strategy.micro_batch), plan::schedule_words(strategy), again);
+      "An iteration trains {} samples in micro-batches of {} per replica, in the order of {}. {}.",
+      plan.training.mini_batch, plan::text(strategy.micro_batch), plan::schedule_words(strategy),
+      recomputation_words(plan, strategy));
 }
 
 std::string speed_sentence(const report::CellResult& row) {
   std::string rates = fmt::format("{:.1f} samples/s", *row.samples_per_s);
   if (row.tokens_per_s) rates += fmt::format(", {:.0f} tokens/s", *row.tokens_per_s);
   if (row.mfu) rates += fmt::format(", MFU {}", core::show_share(*row.mfu));
-  return fmt::format("An iteration takes {} in simulation: {} (costs: {}).",
+  return fmt::format("An iteration takes {} in simulation: {}. Costs: {}.",
                      show(core::Seconds(*row.iteration_s)), rates, row.costs);
 }
 
@@ -138,23 +147,24 @@ std::string losses_sentence(const sim::Waterfall& waterfall) {
   if (parts.empty()) return "Devices do nothing but the model's arithmetic at their peak rate.";
   std::vector<std::string> words;
   for (std::size_t i = 0; i < std::min(kMost, parts.size()); ++i)
-    words.push_back(fmt::format("{} ({})", name(parts[i]), core::show_share(waterfall.share(parts[i]))));
-  return fmt::format("Device time is lost mostly to {}.", listed(words));
+    words.push_back(fmt::format("{} ({}{})", name(parts[i]), core::show_share(waterfall.share(parts[i])),
+                                i == 0 ? " of their time" : ""));
+  return fmt::format("Devices lose time mostly to {}.", listed(words));
 }
 
-/// `stages`: of the plan; if there is one, its saving has no meaning.
-std::string path_sentence(const sim::TimeExplanation& explanation, std::size_t stages,
+/// `ranks`: device sets; if there is one, a stage's saving has no meaning.
+std::string path_sentence(const sim::TimeExplanation& explanation, std::int64_t ranks,
                           core::Seconds iteration) {
   if (explanation.shares.empty()) return "The critical path is empty.";
   const sim::ResourceShare& first = explanation.shares.front();
-  const bool alone = stages == 1 && first.resource.kind == sim::LimitingResource::ResourceKind::stage;
+  const bool alone = ranks == 1 && first.resource.kind == sim::LimitingResource::ResourceKind::stage;
   const bool helps =
       !alone && first.without && to_seconds(*first.without) < iteration;  // an order may get worse
-  const std::string without = helps ? fmt::format("; if it took no time, the iteration would take {}",
+  const std::string without = helps ? fmt::format(" If that took no time, an iteration would still take {}.",
                                                   show(to_seconds(*first.without)))
                                     : "";
-  return fmt::format("The critical path spends {} of its time on {}{}.", core::show_share(first.share),
-                     first.name, without);
+  return fmt::format("The critical path, which decides the time, spends {} on {}.{}",
+                     core::show_share(first.share), first.name, without);
 }
 
 std::string memory_sentence(const PlanInput& input, const trace::Summary& summary) {
@@ -174,48 +184,81 @@ std::string memory_sentence(const PlanInput& input, const trace::Summary& summar
       stage = fmt::format(" (stage {})", s);
       break;
     }
-  return fmt::format("Device {}{} is the fullest, with {} of {}{}, mostly {} and {}.", device.index(), stage,
-                     show(fullest->peak), show(input.cluster.type(device).memory),
+  return fmt::format("Device {}{} is the fullest: at its peak {} of {}{}, mostly {} and {}.", device.index(),
+                     stage, show(fullest->peak), show(input.cluster.type(device).memory),
                      verdict_note(memory_verdict(input.cluster, summary)), kind(0), kind(1));
 }
 
 std::string bound_sentence(const report::CellResult& row, const plan::Plan& plan) {
   if (!row.gap || !row.lower_bound_s) return "There is no lower bound for plans of this problem.";
   if (*row.gap <= 0)
-    return fmt::format("The plan reaches the lower bound for any plan {}, {}: nothing is left to save.",
+    return fmt::format("The plan reaches the lower bound for any plan {}, {}: no other is faster.",
                        name(score::family_of(plan)), show(core::Seconds(*row.lower_bound_s)));
   const std::string family(name(score::family_of(plan)));
-  return fmt::format("Another plan can save at most {} of the time: no plan, {}{}, takes less than {}.",
-                     core::show_share(1 - *row.lower_bound_s / *row.iteration_s),
-                     family.starts_with("with ") ? "also " : "", family,
-                     show(core::Seconds(*row.lower_bound_s)));
+  return fmt::format("No plan {}{} takes less than {}: another plan can save at most {} of the time.",
+                     family.starts_with("with ") ? "with or " : "",
+                     family.starts_with("with ") ? "without " + family.substr(5) : family,
+                     show(core::Seconds(*row.lower_bound_s)),
+                     core::show_share(1 - *row.lower_bound_s / *row.iteration_s));
 }
 
 bool usable(const WhatIfRow& row) {
   return row.result && !row.note.starts_with(kDoesNotFit);
 }
 
+/// Changes by what they are worth. "today" and twice the devices are none of them.
+struct SortedChanges {
+  std::vector<std::string> helping;  ///< "mini_batch=2x (1.04 times the samples/s)", best first
+  std::vector<std::string> idle;     ///< gain too little to mention
+  std::vector<std::string> large;    ///< do not fit in memory
+  std::vector<std::string> invalid;  ///< no valid plan
+  std::vector<std::string> unseen;   ///< costs hold measured times that do not follow the change
+};
+
+SortedChanges sorted_changes(const std::vector<WhatIfRow>& rows) {
+  const double today = *rows.front().result->samples_per_s;
+  std::vector<std::pair<double, std::string>> gains;
+  SortedChanges out;
+  for (const WhatIfRow& row : rows) {
+    if (row.change == "today" || row.change == kTwiceTheDevices) continue;
+    const double factor = usable(row) ? *row.result->samples_per_s / today : 0;
+    if (factor >= kWorthSaying)
+      gains.emplace_back(-factor, row.change);
+    else
+      (!row.result    ? out.invalid
+       : !usable(row) ? out.large
+       : row.partial  ? out.unseen
+                      : out.idle)
+          .push_back(row.change);
+  }
+  std::ranges::stable_sort(gains, {}, &std::pair<double, std::string>::first);
+  for (const auto& [gain, change] : gains)
+    out.helping.push_back(
+        fmt::format("{} ({:.2f} times{})", change, -gain, out.helping.empty() ? " the samples/s" : ""));
+  return out;
+}
+
 std::string changes_sentence(const std::vector<WhatIfRow>& rows) {
-  std::vector<const WhatIfRow*> tried;
-  for (const WhatIfRow& row : rows)
-    if (row.change != "today" && row.change != kTwiceTheDevices && usable(row)) tried.push_back(&row);
-  if (!rows.front().result || tried.empty()) return "None of the changes that were tried gives a valid plan.";
-  const auto factor = [&](const WhatIfRow* row) {
-    return *row->result->samples_per_s / *rows.front().result->samples_per_s;
-  };
-  std::ranges::stable_sort(tried, [&](auto a, auto b) { return factor(a) > factor(b); });
-  std::vector<std::string> others;
-  for (const WhatIfRow* row : tried)
-    if (row != tried.front()) others.push_back(fmt::format("{} {:.2f}", row->change, factor(row)));
+  if (!rows.front().result) return "The plan is not valid, so no change to it was simulated.";
+  const SortedChanges changes = sorted_changes(rows);
+  std::string out = changes.helping.empty() ? "None of the changes that were simulated helps"
+                                            : fmt::format("Of the changes that were simulated, {} helps most",
+                                                          changes.helping.front());
+  if (changes.helping.size() > 1)
+    out += "; then " + listed({changes.helping.begin() + 1, changes.helping.end()});
+  out += ".";
+  if (!changes.idle.empty())
+    out += fmt::format(" Less than {:.1f} %: {}.", (kWorthSaying - 1) * 100, listed(changes.idle));
+  if (!changes.large.empty()) out += fmt::format(" Too large for memory: {}.", listed(changes.large));
+  if (!changes.invalid.empty()) out += fmt::format(" Not valid: {}.", listed(changes.invalid));
+  if (!changes.unseen.empty())
+    out += fmt::format(" Unknown: {}, as collectives within a node have measured times.",
+                       listed(changes.unseen));
   const auto more = std::ranges::find(rows, kTwiceTheDevices, &WhatIfRow::change);
-  std::string rest = others.empty() ? "" : fmt::format(" Others: {}.", fmt::join(others, ", "));
   if (more != rows.end() && usable(*more))
-    rest += fmt::format(" Twice the devices would give {:.2f}.", factor(&*more));
-  if (factor(tried.front()) < kWorthSaying)
-    return fmt::format("No change to batches or links helps: {} gives {:.2f} times the samples/s.{}",
-                       tried.front()->change, factor(tried.front()), rest);
-  return fmt::format("Of changes to batches and links {} helps most, with {:.2f} times the samples/s.{}",
-                     tried.front()->change, factor(tried.front()), rest);
+    out += fmt::format(" Twice the devices would give {:.2f} times.",
+                       *more->result->samples_per_s / *rows.front().result->samples_per_s);
+  return out;
 }
 
 std::string frameworks_sentence(const PlanInput& input) {
@@ -237,7 +280,7 @@ std::string frameworks_sentence(const PlanInput& input) {
            : "None runs a plan near it either";
   if (able.empty()) return fmt::format("No framework runs the plan as it is: {}. {}.", reason, nearest);
   if (reason.empty()) return fmt::format("Every framework runs the plan as it is: {}.", listed(able));
-  return fmt::format("{} can run the plan as it is; {}.", listed(able), reason);
+  return fmt::format("{} can run the plan as it is. Others cannot: {}.", listed(able), reason);
 }
 
 /// Changes that a user can make without another plan, then hardware.
@@ -266,7 +309,7 @@ PlanSentences plan_sentences(const PlanInput& input, const CellOutcome& outcome,
                    {"speed", speed_sentence(row)},
                    {"losses", losses_sentence(sim::waterfall(problem, scheduled, simulation))},
                    {"path", path_sentence(sim::explain(problem, scheduled, simulation, 1),
-                                          input.plan.stages.size(), outcome.summary->iteration)},
+                                          strategy.pipeline_parallel, outcome.summary->iteration)},
                    {"memory", memory_sentence(input, *outcome.summary)},
                    {"bound", bound_sentence(row, plan)},
                    {"changes", changes_sentence(out.changes)},

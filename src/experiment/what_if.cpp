@@ -108,18 +108,25 @@ WhatIfRow answered(const PlanInput& input, std::string name, const std::vector<W
   return row;
 }
 
-/// Notes a change without effect: measured costs ignore data sheets and links within nodes, and some links are
-/// never waited for.
-void note_no_effect(const PlanInput& input, const WhatIfChange& change, const WhatIfRow& today,
-                    WhatIfRow& row) {
+/// Notes a change without effect: measured costs ignore data sheets, and some links are never waited for.
+void note_no_effect(const WhatIfChange& change, const WhatIfRow& today, WhatIfRow& row) {
   if (!today.result || !row.result || row.result->iteration_s != today.result->iteration_s) return;
   if (change.key == ChangedKey::flops || change.key == ChangedKey::memory_bandwidth)
     row.note = fmt::format("no effect on these costs ({}); speed=2x changes all kernels", row.result->costs);
   if (change.key == ChangedKey::network || change.key == ChangedKey::node_links)
     row.note = "no effect: the plan waits for nothing on these links";
-  if (change.key == ChangedKey::node_links && input.cluster.collectives() != nullptr)
-    row.note =
-        "no effect: these costs have measured times of collectives within a node (--costs data_sheet has none)";
+}
+
+/// Notes that measured times of collectives do not follow the links of a node.
+void note_measured(const PlanInput& input, const WhatIfChange& change, const WhatIfRow& today,
+                   WhatIfRow& row) {
+  row.partial = change.key == ChangedKey::node_links && input.cluster.collectives() != nullptr;
+  if (!row.partial || !today.result || !row.result) return;
+  const bool same = row.result->iteration_s == today.result->iteration_s;
+  if (same) row.note.clear();  // another reason for no effect
+  row.note += fmt::format(
+      "{}{}: these costs have measured times of collectives within a node (--costs data_sheet has none)",
+      row.note.empty() ? "" : "; ", same ? "no effect" : "partial effect");
 }
 
 /// Notes the bandwidth per device before and after a change of links. Cluster files state links of nodes.
@@ -143,7 +150,8 @@ std::vector<WhatIfRow> what_if(const PlanInput& input, const std::vector<WhatIfC
   std::vector<WhatIfRow> out = {answered(input, "today", {}, simulation)};
   for (const WhatIfChange& change : changes) {
     out.push_back(answered(input, change.text, {change}, simulation));
-    note_no_effect(input, change, out.front(), out.back());
+    note_no_effect(change, out.front(), out.back());
+    note_measured(input, change, out.front(), out.back());
     note_links(input, change, out.back());
   }
   if (changes.size() > 1) out.push_back(answered(input, "all", changes, simulation));

@@ -297,12 +297,13 @@ TEST_CASE("a plan is explained in ten sentences, whose numbers are those of the 
   CHECK(about(explained_two, "stages") ==
         "gpt hidden=768 layers=4 is cut into 2 pipeline stages in a chain, on 4 v100 devices.");
   CHECK(about(explained_two, "replicas") == "Each stage has 2 replicas (data parallelism).");
-  CHECK(holds(about(explained_two, "batch"), "An iteration trains 64 samples; a replica takes 2 at a time"));
+  CHECK(holds(about(explained_two, "batch"),
+              "An iteration trains 64 samples in micro-batches of 2 per replica, in the order of 1F1B."));
   CHECK(holds(about(explained_two, "speed"),
               fmt::format("An iteration takes {} in simulation", core::show(core::Seconds(iteration(two))))));
   const auto fullest = asked(two, "memory=2x").front().result->peak_memory_bytes;
   CHECK(holds(about(explained_two, "memory"),
-              fmt::format("is the fullest, with {} of 16.0 GiB", core::show(core::Bytes(*fullest)))));
+              fmt::format("is the fullest: at its peak {} of 16.0 GiB", core::show(core::Bytes(*fullest)))));
   // The change that helps most, by simulate --what-if; devices compete with no other.
   auto rows = asked(two, "mini_batch=2x, micro_batch=2x, network=2x, node_links=2x");
   const double now = *rows.front().result->samples_per_s;
@@ -311,7 +312,7 @@ TEST_CASE("a plan is explained in ten sentences, whose numbers are those of the 
   const auto best =
       std::ranges::max_element(rows, {}, [](const WhatIfRow& row) { return *row.result->samples_per_s; });
   CHECK(holds(about(explained_two, "changes"),
-              fmt::format("Of changes to batches and links {} helps most, with {:.2f} times the samples/s.",
+              fmt::format("Of the changes that were simulated, {} ({:.2f} times the samples/s) helps most",
                           best->change, *best->result->samples_per_s / now)));
   CHECK(holds(about(explained_two, "changes"), " Twice the devices would give "));
   const auto one = explained(input("summit", 1, 4, 64));

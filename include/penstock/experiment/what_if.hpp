@@ -44,6 +44,7 @@ struct WhatIfRow {
   std::optional<report::CellResult> result{};  ///< none if the change is impossible for this plan
   core::Bytes capacity{};                      ///< memory of the device with the least
   std::string note{};                          ///< reason why there is no result, or a warning about it
+  bool partial = false;  ///< times that the costs hold as measured do not follow the change
 };
 
 /// Simulates the plan unchanged, with each change separately, and with all of them if there are several.
