@@ -407,7 +407,7 @@ expect 0 "costs: " "$penstock" import trace "${profiles[@]}" --costs "$clusters/
 expect 11 "no step 99; the profiles have 10, 11, 12" "$penstock" import trace "${profiles[@]}" --step 99
 "$penstock" plan --model llama3-8b --gpus 8xH100 --planner megatron -o within.yaml >/dev/null 2>&1
 expect 0 "no effect: these costs have measured times of collectives within a node" "$penstock" simulate within.yaml --what-if node_links=2x --columns all
-expect 0 "Unknown: node_links=2x" "$penstock" explain within.yaml
+expect 0 "node_links=2x, as collectives within a node have measured times" "$penstock" explain within.yaml
 # Plan files in place of a problem: the fastest first, with the numbers of `simulate`.
 for planner in spp data_parallel; do "$penstock" plan "${compare[@]:2}" --planner $planner -o "$planner.yaml" >/dev/null 2>&1; done
 expect 0 "is the fastest" "$penstock" compare data_parallel.yaml spp.yaml

@@ -330,8 +330,9 @@ TEST_CASE("every value of a model is in Megatron-LM's arguments, or among those 
     REQUIRE(usual.starts_with("# Arguments"));
     for (const auto& [key, value] : base) {
       // A loss is always there. The training decides the numbers; a module for one more token is no row. The
-      // cost of dropout does not depend on how much of it there is.
-      if (key == "loss" || key == "element_bytes" || key == "products" || key == "mtp" || key == "dropout")
+      // cost of dropout does not depend on how much of it there is. Plans with LoRA are refused.
+      if (key == "loss" || key == "element_bytes" || key == "products" || key == "mtp" || key == "dropout" ||
+          key == "lora")
         continue;
       CAPTURE(family);
       CAPTURE(key);
@@ -339,6 +340,16 @@ TEST_CASE("every value of a model is in Megatron-LM's arguments, or among those 
       changed[key] = other_value(key, value);
       CHECK(text(changed) != usual);
     }
+  }
+}
+
+TEST_CASE("no framework gets a plan with LoRA") {
+  const FrameworkCase one("llama", {{"size", "llama3-8b"}, {"layers", "2"}, {"lora", "rank=8,targets=all"}});
+  for (const frameworks::Framework& each : frameworks::catalogue()) {
+    CAPTURE(each.name);
+    const auto reasons = frameworks::refusals(each, one.graph, one.plan({1, one.row.parts() - 1}, 2), false);
+    CHECK(
+        std::ranges::any_of(reasons, [](const auto& why) { return why.find("LoRA") != std::string::npos; }));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/graph/adapters.hpp"
 #include "penstock/graph/graph_file.hpp"
+#include "support/near.hpp"
 
 using namespace penstock;
 using core::Bytes;
@@ -124,7 +125,7 @@ TEST_CASE("frozen weights of layers have 16, 8 or 4 bits") {
   static_assert(kHidden * (2 * kHidden + 2 * kKeys) % (64 * 256) == 0);
   CHECK(frozen_bytes(llama("rank=8,frozen=4")) == Bytes(kFew + kMany / 2 + kMany / 64 + kMany / 4096));
   // 0.127 bits for the scales of a number, as QLoRA has it (section 3).
-  CHECK(8 * (1.0 / 64 + 1.0 / 4096) == doctest::Approx(0.127).epsilon(0.001));
+  CHECK(8 * (1.0 / 64 + 1.0 / 4096) == support::near(0.127, 0.001));
   CHECK(graph::frozen_bytes(graph::FrozenFormat::nf4, 65, 2) == Bytes(33 + 2 + 4));
 }
 
