@@ -85,9 +85,8 @@ Size read_size(const Parameters& p) {
 
 EncoderForm read_form(const Parameters& p) {
   const std::string word = p.word("activation", {"gelu", "swiglu"});
-  const EncoderForm out{p.word("norms", {"after", "before"}) == "before", read_attention(p),
-                        p.flag("dropout"), p.flag("biases"),
-                        word == "gelu" ? Activation::gelu : Activation::swiglu};
+  EncoderForm out{p.word("norms", {"after", "before"}) == "before", read_attention(p), p.flag("dropout"),
+                  p.flag("biases"), word == "gelu" ? Activation::gelu : Activation::swiglu};
   if (out.dropout && out.attention == "split") p.fail("dropout", "no, where attention is split");
   return out;
 }

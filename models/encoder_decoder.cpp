@@ -89,7 +89,7 @@ Tensor embedded_side(Layers& net, const std::string& side, std::int64_t length, 
                       .parameters_of = side == "source" ? "" : std::string("source") + what + "embedding"};
     return net.embedding(side + what + "embedding", net.indices(side + what + "input", length), table);
   };
-  const Tensor tokens = look_up(".", sizes.vocabulary);
+  Tensor tokens = look_up(".", sizes.vocabulary);
   if (sizes.positions == 0) return tokens;
   return net.add(side + ".sum", {tokens, look_up(".position.", sizes.positions)}, form.dropout);
 }
