@@ -218,7 +218,7 @@ models: [{name: case_study, mini_batch: [32]}, {name: inception_v3, mini_batch: 
 clusters: [{name: summit, devices: [4, 32]}]
 planners: [spp, graphpipe]
 YAML
-"$penstock" run long.yaml -j 1 -o hung >hung.out 2>hung.err &
+env --default-signal=HUP "$penstock" run long.yaml -j 1 -o hung >hung.out 2>hung.err &
 running=$!
 for ((i = 0; i < 200; i++)); do [[ -s hung.err ]] && break; sleep 0.05; done
 kill -HUP $running
