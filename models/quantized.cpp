@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/product_layers.hpp"
+#include "penstock/graph/adapters.hpp"
 #include "penstock/graph/graph_builder.hpp"
 #include "penstock/graph/in_place.hpp"
 
@@ -15,11 +16,6 @@ using core::OpId;
 using graph::Operator;
 using graph::OpKind;
 using graph::ProductFormat;
-
-/// True if its own products have a weight gradient.
-bool trains_products(const Operator& op) {
-  return graph::weighs(op) && op.adapter_rank == 0;
-}
 
 /// Gradients that read a tensor.
 struct TensorReaders {
@@ -41,7 +37,7 @@ class QuantizedModel {
     const TensorReaders& readers = readers_[id.index()];
     if (output.value() > 0 && readers.quantized)
       out.saved_bytes += quantized(output) - (readers.stored ? Bytes(0) : output);
-    if (multiplies(id) && trains_products(out)) out.saved_bytes += operands(out);
+    if (multiplies(id) && graph::trains_products(out)) out.saved_bytes += operands(out);
     return out;
   }
 
@@ -99,8 +95,8 @@ class QuantizedModel {
       if (rows_of_experts) continue;  // these copy them
       const bool products = next.kind == OpKind::linear || next.kind == OpKind::attention;
       if (products && multiplies(reader)) {
-        mine.quantized |= trains_products(next);  // only the weight gradient reads it
-        mine.stored |= next.adapter_rank > 0;     // adapters multiply in the stored numbers
+        mine.quantized |= graph::trains_products(next);  // only the weight gradient reads it
+        mine.stored |= next.adapter_rank > 0;            // adapters multiply in the stored numbers
       } else {
         mine.stored |= reads_stored(next);
       }

@@ -37,6 +37,14 @@ void check_top(const PlanFlags& flags, const cluster::Cluster& cluster) {
     throw core::BadInput("--top ranks plans by time; it needs --aim time");
 }
 
+/// --bound and --gap need a bound on plans of the framework.
+void check_bound(const PlanFlags& flags, const cost::Problem& problem) {
+  if (flags.gap && flags.planner != "joint")
+    throw core::BadInput(fmt::format("--gap ends the search of joint; --planner is {}", flags.planner));
+  if (flags.gap || flags.bound)
+    experiment::check_bounded(flags.gap ? "--gap" : "--bound", flags.framework.runnable_by(), problem);
+}
+
 core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
@@ -45,9 +53,7 @@ core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   keep_layers_whole(loaded, planner);
   loaded.cell.planner = planner;
   const cost::Problem problem = loaded.problem();
-  for (const auto& [given, name] : {std::pair(flags.bound, "--bound"), {flags.gap.has_value(), "--gap"}})
-    if (given && flags.framework.runnable_by().empty())
-      throw core::BadInput(fmt::format("{} needs a framework (--for megatron, for example)", name));
+  check_bound(flags, problem);
   from_command_line([&] { check_top(flags, problem.cluster); });
   experiment::SearchSetting setting = flags.search.setting(flags.options);
   if (flags.micro_batch > 0) setting.options.micro_batch = flags.micro_batch;

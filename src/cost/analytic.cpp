@@ -181,7 +181,7 @@ OpTime AnalyticCosts::cast_time(const graph::OpGraph& graph, core::OpId id, cons
   if (op.products == graph::ProductFormat::stored) return {};
   const bool back = op.input_gradient_flops.value() > 0;
   return {time(needed.inputs), back ? time(needed.gradients) : Seconds(0),
-          back || !trains_products(op) ? Seconds(0) : time(needed.gradients)};
+          back || !graph::trains_products(op) ? Seconds(0) : time(needed.gradients)};
 }
 
 OpTime AnalyticCosts::adapter_time(const graph::OpGraph& graph, core::OpId id,
@@ -329,7 +329,7 @@ OpTime AnalyticCosts::part_time(const graph::OpGraph& graph, core::OpId id, cons
   out.forward += time(of_products(op.forward_flops), moved, output * n / element);
   if (op.input_gradient_flops.value() > 0 || !graph::weighs(op))
     out.input_gradient += time(of_products(op.input_gradient_flops), moved, input * n / element);
-  if (trains_products(op)) out.weight_gradient += time(op.weight_gradient_flops, moved, parameters);
+  if (graph::trains_products(op)) out.weight_gradient += time(op.weight_gradient_flops, moved, parameters);
   const OpTime scores = scores_time(graph, id, device, n * part.part);
   const Seconds turned = rotary_time(graph, id, device, n * part.part);
   out.forward += scores.forward + turned;

@@ -7,10 +7,6 @@
 
 namespace penstock::cost {
 
-bool trains_products(const graph::Operator& op) {
-  return graph::weighs(op) && op.adapter_rank == 0;
-}
-
 int widened_matrices(const graph::Operator& op) {
   if (op.frozen_format == graph::FrozenFormat::stored || op.products != graph::ProductFormat::stored)
     return 0;

@@ -5,9 +5,6 @@
 
 namespace penstock::cost {
 
-/// True if the operator's own products have a weight gradient: beside adapters they have none.
-bool trains_products(const graph::Operator& op);
-
 /// Matrices of frozen weights that are written in the model's numbers before products read them (bitsandbytes'
 /// Linear4bit). None where products read 8 bits themselves.
 int widened_matrices(const graph::Operator& op);

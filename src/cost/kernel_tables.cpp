@@ -10,6 +10,7 @@
 #include "penstock/cluster/catalogue.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/letters.hpp"
+#include "penstock/graph/adapters.hpp"
 #include "penstock/graph/attention_core.hpp"
 #include "quantized.hpp"
 
@@ -213,7 +214,7 @@ OpEstimate TableCosts::linear(const graph::Operator& op, const cluster::DeviceTy
   };
   return {{times(tokens, out, in),
            op.input_gradient_flops.value() > 0 ? times(tokens, in, out) : PassEstimate{},
-           trains_products(op) ? times(in, out, tokens) : PassEstimate{}}};
+           graph::trains_products(op) ? times(in, out, tokens) : PassEstimate{}}};
 }
 
 OpEstimate TableCosts::experts(const graph::OpGraph& graph, core::OpId id, const cluster::DeviceType& device,
@@ -245,7 +246,7 @@ OpEstimate TableCosts::projections(const graph::Operator& op, const cluster::Dev
   const auto times = [&](double m, double n, double k) {
     return scaled(product(m, n, k), product_ratio(op.products, device, m, n, k));
   };
-  const bool trained = trains_products(op);
+  const bool trained = graph::trains_products(op);
   const auto dense = [&](double in, double out) {
     return OpEstimate{
         {times(tokens, out, in), times(tokens, in, out), trained ? times(in, out, tokens) : PassEstimate{}}};

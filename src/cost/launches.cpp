@@ -136,7 +136,7 @@ LaunchCounts launches(const graph::OpGraph& graph, core::OpId id, std::int64_t m
   if (const auto& a = as<graph::Attention>(op); op.kind == OpKind::attention && !a.bias) {
     const int none = a.qkv_bias ? kBiases - 1 : kBiases;
     out.forward -= none;
-    if (trains_products(op)) out.weight_gradient -= none;
+    if (graph::trains_products(op)) out.weight_gradient -= none;
   }
   if (graph::is_loss(op) && graph.element_bytes() >= kWhole) {  // nothing to cast
     out.forward -= 1;

@@ -5,18 +5,33 @@
 #include <algorithm>
 #include <variant>
 
+#include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/frameworks/framework.hpp"
 
 namespace penstock::experiment {
 namespace {
 
-/// Nothing for a framework with plans that the bound does not cover.
-std::optional<score::UniformSpace> space_of(const frameworks::Abilities& can, const graph::OpGraph& graph) {
-  const auto known = [](std::string_view schedule) {
+bool passes_are_whole(const frameworks::Abilities& can) {
+  return !can.any_order && std::ranges::all_of(can.schedules, [](std::string_view schedule) {
     return schedule == "1f1b" || schedule == "interleaved_1f1b";
-  };
-  if (can.any_order || !std::ranges::all_of(can.schedules, known)) return {};
+  });
+}
+
+/// Reason why there is no bound; "": there is one.
+std::string unbounded(const std::string& framework, const cost::Problem& problem) {
+  if (framework.empty()) return "needs a framework (--for megatron, for example)";
+  const frameworks::Framework& named = frameworks::framework_named(framework);
+  if (!passes_are_whole(named.can))
+    return fmt::format("there is no bound for plans of {}, which splits backward passes or reads orders",
+                       named.title);
+  if (problem.cluster.types().size() != 1) return "there is no such bound for several device types";
+  const auto row = plan::layer_row(problem.graph);
+  const auto* why = std::get_if<std::string>(&row);
+  return why == nullptr ? "" : fmt::format("there is no such bound for this model: {}", *why);
+}
+
+score::UniformSpace space_of(const frameworks::Abilities& can, const graph::OpGraph& graph) {
   const auto has = [](const auto& list, std::string_view name) { return std::ranges::count(list, name) > 0; };
   score::UniformSpace out;
   out.tensor = can.tensor_parallel;
@@ -45,17 +60,20 @@ constexpr std::size_t kShortEffort = 300'000;
 
 }  // namespace
 
+void check_bounded(const std::string& option, const std::string& framework, const cost::Problem& problem) {
+  if (const std::string why = unbounded(framework, problem); !why.empty())
+    throw core::BadInput(fmt::format("{}: {}", option, why));
+}
+
 std::optional<RunnableBound> runnable_bound(const std::string& framework, const cost::Problem& problem,
                                             BoundEffort effort, const std::function<void()>& check) {
-  if (effort == BoundEffort::none || framework.empty() || problem.cluster.types().size() != 1) return {};
-  const auto row = plan::layer_row(problem.graph);
-  if (!std::holds_alternative<plan::LayerRow>(row)) return {};
+  if (effort == BoundEffort::none || !unbounded(framework, problem).empty()) return {};
+  const auto row = std::get<plan::LayerRow>(plan::layer_row(problem.graph));
   const frameworks::Framework& named = frameworks::framework_named(framework);
-  const auto space = space_of(named.can, problem.graph);
-  if (!space) return {};
-  if (effort == BoundEffort::short_wait && score::uniform_effort(problem, *space) > kShortEffort)
+  const score::UniformSpace space = space_of(named.can, problem.graph);
+  if (effort == BoundEffort::short_wait && score::uniform_effort(problem, space) > kShortEffort)
     return RunnableBound{.framework = named.title, .skipped = true};
-  const auto bounds = score::uniform_bounds(problem, std::get<plan::LayerRow>(row), *space, check);
+  const auto bounds = score::uniform_bounds(problem, row, space, check);
   RunnableBound out{.framework = named.title,
                     .degrees = bounds.tried,
                     .least_memory = bounds.least_memory,

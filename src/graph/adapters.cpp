@@ -41,6 +41,10 @@ std::vector<AdapterShape> adapters(const Operator& op) {
   return op.adapter_rank > 0 ? adapter_shapes(op) : std::vector<AdapterShape>();
 }
 
+bool trains_products(const Operator& op) {
+  return weighs(op) && op.adapter_rank == 0;
+}
+
 std::int64_t adapter_numbers(const Operator& op) {
   return summed(op, [](const AdapterShape& a) { return a.in + a.out; });
 }

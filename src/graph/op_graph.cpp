@@ -1,5 +1,7 @@
 #include "penstock/graph/op_graph.hpp"
 
+#include "penstock/graph/adapters.hpp"
+
 namespace penstock::graph {
 
 bool weighs(const Operator& op) {
@@ -16,7 +18,7 @@ core::Bytes OpGraph::frozen_bytes(core::OpId id) const {
   const Operator& op = this->op(id);
   const core::Bytes frozen = graph::frozen_bytes(op.frozen_format, op.frozen_parameters, element_bytes_);
   if (op.products == ProductFormat::stored) return frozen;
-  const std::int64_t multiplied = op.frozen_parameters + (op.adapter_rank > 0 ? 0 : op.parameters);
+  const std::int64_t multiplied = op.frozen_parameters + (trains_products(op) ? op.parameters : 0);
   const core::Bytes copies = quantized_bytes(op.products, multiplied) * kWeightCopies;
   return op.frozen_format == FrozenFormat::fp8 ? copies : frozen + copies;
 }

@@ -395,8 +395,12 @@ small=("$penstock" plan --model llama3-8b -p layers=4 --mini-batch 16 --planner 
 expect 0 "Lower bound for plans that Megatron-LM can run: " "${small[@]}" --gpus 4xH100
 expect 0 '"limited_by": "' "${small[@]}" --gpus 4xH100 --json
 expect 20 "no plan that Megatron-LM can run fits: of " "$penstock" plan --model llama3-70b --gpus 4xH100 --mini-batch 16 --planner megatron
-expect 0 "states" "${small[@]/%megatron/joint}" --gpus 4xH100 --gap 1000
-expect 11 "bound needs a framework" "${small[@]}" --gpus 4xH100 --for any --bound
+states() { "${small[@]/%megatron/joint}" --gpus 4xH100 --json "$@" 2>/dev/null | sed -n 's/.*"states": \([0-9]*\).*/\1/p'; }
+early=$(states --gap 1000) whole=$(states --gap 0)
+((0 < early && early < whole)) || { echo "FAILED: --gap: $early of $whole states"; failures=$((failures + 1)); }
+expect 11 "bound: needs a framework" "${small[@]}" --gpus 4xH100 --for any --bound
+expect 11 "bound: there is no bound for plans of PyTorch" "${small[@]}" --gpus 4xH100 --for pytorch --bound
+expect 11 "gap ends the search of joint; " "${small[@]}" --gpus 4xH100 --gap 5
 
 # Planners side by side: fastest first, as table, CSV and JSON; reasons, limits, wrong names.
 compare=("$penstock" compare --model case_study --cluster "$clusters/summit.yaml" --devices 8 --mini-batch 64)

@@ -61,10 +61,9 @@ class RateGrid {
 /// products, one for each head, are taken for one product with as many rows as all heads have queries. It
 /// reads less than they do, and does and writes as much. So are those of a scan's chunks. Products in a narrower
 /// format were not measured. They are as efficient as those in 16 bits: time = 16-bit time x roofline in the
-/// format / roofline in 16 bits, with casts before them. So are
-/// adapters analytic. Its softmax, and whatever else there is, is
-/// analytic, as are numbers of another size than the tables'. One device's part of an operator is a smaller
-/// product. An estimate's origin is the worst of its products' and its core's; where rotary positions are
+/// format / roofline in 16 bits, with casts before them. Its softmax, adapters,
+/// and whatever else there is, are analytic, as are numbers of another size than the tables'. One device's part
+/// of an operator is a smaller product. An estimate's origin is the worst of its products' and its core's; where rotary positions are
 /// turned meanwhile, which is analytic, they do not count. Intervals have no width: tables have none.
 class TableCosts final : public EstimatedCosts {
  public:

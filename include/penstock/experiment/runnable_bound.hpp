@@ -28,9 +28,11 @@ struct RunnableBound {
   bool skipped = false;                     ///< it would have taken too long
 };
 
-/// Bounds all plans on all devices that `framework` can run (score::uniform_bounds). Nothing for frameworks that
-/// split backward passes or place stages freely, for clusters of several device types, and for models that are no
-/// row of layers. `check` may throw to end it.
+/// Throws BadInput naming why there is no such bound; `option` is what asked for it.
+void check_bounded(const std::string& option, const std::string& framework, const cost::Problem& problem);
+
+/// Bounds all plans on all devices that `framework` can run (score::uniform_bounds). Nothing where
+/// check_bounded would throw. `check` may throw to end it.
 std::optional<RunnableBound> runnable_bound(const std::string& framework, const cost::Problem& problem,
                                             BoundEffort effort, const std::function<void()>& check);
 

@@ -21,6 +21,9 @@ std::vector<AdapterShape> adapters(const Operator& op);
 /// Adapters that an operator would have: those of a rank.
 std::vector<AdapterShape> adapter_shapes(const Operator& op);
 
+/// True if the operator's own products have a weight gradient: beside adapters they have none.
+bool trains_products(const Operator& op);
+
 /// Numbers that the adapters train.
 std::int64_t adapter_numbers(const Operator& op);
 /// FLOPs of the adapters' products in one pass over a sample. Forward pass, gradients of inputs and of weights
