@@ -28,7 +28,7 @@ struct RunnableBound {
   bool skipped = false;                     ///< it would have taken too long
 };
 
-/// Throws BadInput naming why there is no such bound; `option` is what asked for it.
+/// Throws BadInput with the option that needs a bound and the reason why there is none.
 void check_bounded(const std::string& option, const std::string& framework, const cost::Problem& problem);
 
 /// Bounds all plans on all devices that `framework` can run (score::uniform_bounds). Nothing where
