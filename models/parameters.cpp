@@ -38,6 +38,18 @@ std::string names_of(const std::vector<SizeInfo>& sizes) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// Values that "32k" may stand for, which differ between users: the file must say which.
+std::string without_suffix(const std::string& value) {
+  std::int64_t number = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, fault] = std::from_chars(value.data(), end, number);
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  if (fault != std::errc() || stop + 1 != end || (*stop != 'k' && *stop != 'K') || number < 1 ||
+      number > kMost)
+    return "";
+  return fmt::format(" without a suffix ({} or {})", number * 1024, number * 1000);
+}
+
 }  // namespace
 
 ParameterInfo size_parameter(const std::vector<SizeInfo>& sizes) {
@@ -99,7 +111,7 @@ std::int64_t Parameters::integer(std::string_view name, std::int64_t low, std::i
   const char* end = value.data() + value.size();
   const auto [stop, fault] = std::from_chars(value.data(), end, number);
   if (fault != std::errc() || stop != end || number < low || number > high)
-    fail(name, fmt::format("an integer from {} to {}", low, high));
+    fail(name, fmt::format("an integer from {} to {}{}", low, high, without_suffix(value)));
   return number;
 }
 

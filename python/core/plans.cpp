@@ -341,7 +341,8 @@ void bind_comparison(nb::module_& m) {
       .def_ro("reached", &PlanComparison::reached,
               "The ranking value of each row, None for a row without a plan. Empty if the rows are ranked by "
               "time.")
-      .def_ro("heading", &PlanComparison::heading, "The problem and its lower bounds, in words.")
+      .def_ro("heading", &PlanComparison::heading, "The problem, in words.")
+      .def_ro("bounds", &PlanComparison::bounds, "Lower bounds by what plans divide, a line each.")
       .def("__len__", [](const PlanComparison& c) { return c.rows.size(); })
       .def_prop_ro(
           "assumptions", [](const PlanComparison& c) { return in_python_words(c.about.assumptions()); },

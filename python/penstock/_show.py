@@ -62,7 +62,7 @@ def plan(value: _core.Plan) -> str:
 
 def comparison(value: _core.Comparison) -> str:
     """The problem, then one line per planner."""
-    return f"<pre>{escape(value.heading)}</pre>" + _rows(value.rows)
+    return f"<pre>{escape(value.heading)}</pre>" + _rows(value.rows) + f"<pre>{escape(value.bounds)}</pre>"
 
 
 def results(value: _core.Results) -> str:

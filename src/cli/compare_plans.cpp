@@ -23,10 +23,8 @@ CellResult row_of(const std::string& file, const PlanComparisonFlags& flags) {
   const cost::Problem problem = input.problem();
   experiment::complete(problem, input.plan, file);
   const plan::Plan& plan = input.plan;
-  const auto outcome = experiment::evaluate(
-      problem, score::scheduled(problem, plan),
-      experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}),
-      flags.simulation, false);
+  const auto outcome = experiment::evaluate(problem, score::scheduled(problem, plan),
+                                            experiment::describe(problem, plan), flags.simulation, false);
   for (const std::string& doubt : experiment::doubts(problem, outcome)) warn(file + ": " + doubt);
   CellResult row = outcome.row;
   row.planner = file;

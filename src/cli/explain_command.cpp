@@ -24,10 +24,8 @@ core::ExitCode run(const ExplainCommandFlags& flags) {
   experiment::complete(problem, input.plan, flags.file);
   const plan::Plan& plan = input.plan;
   const sim::SimulationOptions options = flags.simulation.options();
-  const auto outcome = experiment::evaluate(
-      problem, score::scheduled(problem, plan),
-      experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options,
-      false);
+  const auto outcome = experiment::evaluate(problem, score::scheduled(problem, plan),
+                                            experiment::describe(problem, plan), options, false);
   for (const std::string& doubt : experiment::doubts(problem, outcome)) warn(doubt);
   const auto explained = experiment::plan_sentences(input, outcome, options);
   print(flags.json ? to_json(explained) : in_lines(explained, text_width(screen())));

@@ -88,10 +88,8 @@ core::ExitCode one_run(const SimulateFlags& flags, const experiment::PlanInput& 
                        core::StopToken (*stop)()) {
   const cost::Problem problem = input.problem();
   const plan::Plan& plan = scheduled.plan;
-  const auto outcome = experiment::evaluate(
-      problem, scheduled,
-      experiment::describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}}), options,
-      flags.verify || flags.timeline.given() || options.perturbation);
+  const auto outcome = experiment::evaluate(problem, scheduled, experiment::describe(problem, plan), options,
+                                            flags.verify || flags.timeline.given() || options.perturbation);
   if (flags.verify) verify(problem, scheduled, *outcome.trace, options);
   flags.timeline.write(outcome, problem.cluster);
   experiment::ReportExtras beside;

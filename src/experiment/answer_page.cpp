@@ -92,7 +92,7 @@ report::Page comparison_page(const cost::Problem& problem, const PlannerComparis
       {rows, provenance},
       std::vector<report::PageCell>(rows.size()),
       {}};
-  out.summary = in_sentences(behind_first_line(comparison.heading) +
+  out.summary = in_sentences(behind_first_line(comparison.heading) + comparison.bounds +
                              (comparison.assumptions.empty() ? "" : "\n" + in_words(comparison.assumptions)));
   if (!comparison.reached.empty() && comparison.reached.front())
     out.winner = fmt::format("{} is first by {}: {}.", rows.front().planner, name(comparison.aim),

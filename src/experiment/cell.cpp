@@ -296,6 +296,10 @@ report::CellResult describe(const cost::Problem& problem, const Cell& cell) {
   return row;
 }
 
+report::CellResult describe(const cost::Problem& problem, const plan::Plan& plan) {
+  return describe(problem, Cell{plan.model, plan.cluster, {plan.planner}, plan.training, {}});
+}
+
 CellOutcome evaluated_without_bound(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                     report::CellResult row, const sim::SimulationOptions& simulation) {
   return simulated(problem, scheduled, std::move(row), simulation, false);

@@ -172,14 +172,13 @@ std::string bound_lines(const cost::Problem& problem, const sim::SimulationOptio
   return out;
 }
 
-/// Problem and lower bounds, in words.
-std::string heading_of(const cost::Problem& problem, const Cell& cell, const std::string& bounds,
-                       const std::string& aim) {
+/// Problem and objective, in words.
+std::string heading_of(const cost::Problem& problem, const Cell& cell, const std::string& aim) {
   const auto row = describe(problem, cell);
   std::string what = fmt::format("{}, {} devices of {}, mini-batch {}\n", row.model, row.devices, row.cluster,
                                  row.mini_batch);
   if (row.costs != "analytic") what += "costs: " + row.costs + "\n";
-  return what + bounds + aim + "\n";
+  return what + aim + "\n";
 }
 
 }  // namespace
@@ -234,7 +233,8 @@ PlannerComparison compare(const cost::Problem& problem, Cell cell, const std::ve
   }
   const std::string line = aim_line(aim, problem, fastest);
   rank(aim, fastest, out);
-  out.heading = heading_of(problem, cell, bound_lines(problem, setting.simulation, families, stop), line);
+  out.heading = heading_of(problem, cell, line);
+  out.bounds = bound_lines(problem, setting.simulation, families, stop);
   out.interrupted = out.interrupted || stop.interrupted();
   return out;
 }

@@ -105,7 +105,8 @@ std::string comparison_table(const PlannerComparison& comparison, const report::
     column = {fmt::format("aim: {}", name(comparison.aim)), std::move(shown.values)};
   const std::string line = comparison.assumptions.empty() ? "" : in_words(comparison.assumptions) + "\n";
   return comparison.heading + line + report::ranking(shown.rows, screen, column) +
-         (screen.columns > 0 ? without_flush_line(comparison) : "") + in_lines(doubts(comparison.rows));
+         (screen.columns > 0 ? without_flush_line(comparison) : "") +
+         (comparison.bounds.empty() ? "" : "\n" + comparison.bounds) + in_lines(doubts(comparison.rows));
 }
 
 std::string comparison_csv(const PlannerComparison& comparison) {

@@ -53,7 +53,7 @@ double rate_without(const PlanInput& input, std::int64_t fewer, const sim::Simul
   const cluster::Cluster cluster = input.cluster.first(plan.cluster.devices);
   const cost::Problem problem{input.graph, cluster, *input.costs, plan.training};
   complete(problem, plan, fmt::format("the plan with {} replicas", replicas - fewer));
-  const auto about = describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}});
+  const auto about = describe(problem, plan);
   return *evaluated_without_bound(problem, score::scheduled(problem, std::move(plan)), about, simulation)
               .row.samples_per_s;
 }

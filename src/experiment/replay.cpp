@@ -94,8 +94,7 @@ core::MedianInterval interval(const std::vector<core::Seconds>& times) {
 
 report::ReplayRow row_of(const cost::Problem& problem, const plan::Plan& plan,
                          const ReplayOutcome& replayed) {
-  const report::CellResult cell =
-      describe(problem, {plan.model, plan.cluster, {plan.planner}, plan.training, {}});
+  const report::CellResult cell = describe(problem, plan);
   report::ReplayRow out;
   out.model = cell.model;
   out.devices = cell.devices;

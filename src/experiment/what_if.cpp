@@ -75,8 +75,7 @@ void simulate(const PlanInput& input, const std::vector<WhatIfChange>& changes,
   const cost::Problem problem{input.graph, now.cluster, *input.costs, now.plan.training};
   complete(problem, now.plan, row.change, true);
   row.capacity = least_memory(now.cluster);
-  const report::CellResult about =
-      describe(problem, {now.plan.model, now.plan.cluster, {now.plan.planner}, now.plan.training, {}});
+  const report::CellResult about = describe(problem, now.plan);
   const CellOutcome outcome =
       evaluated_without_bound(problem, score::scheduled(problem, std::move(now.plan)), about, simulation);
   row.result = outcome.row;

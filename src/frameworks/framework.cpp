@@ -37,6 +37,13 @@ bool in_a_loop(const LayerPlan& layers) {
   return true;
 }
 
+/// "qwen3-30b-a3b (mixtral)": the name that the user gave before that of the family.
+std::string called(const plan::ModelRef& model) {
+  return model.label.empty() || model.label.starts_with(model.name)
+             ? model.name
+             : fmt::format("{} ({})", model.label, model.name);
+}
+
 /// Reasons why the framework cannot train the model, in words that continue its title.
 std::vector<std::string> model_refusals(const Framework& framework, const graph::OpGraph& graph,
                                         const plan::ModelRef& model) {
@@ -47,7 +54,7 @@ std::vector<std::string> model_refusals(const Framework& framework, const graph:
     return {fmt::format(
         "gets plans of {} models only: the names of other models' modules are not known here; the "
         "model is {}",
-        fmt::join(known, ", "), model.name)};
+        fmt::join(known, ", "), called(model))};
   std::vector<std::string> out;
   const auto values = all_parameters(model);
   for (const auto& [name, value] : framework.demands)
@@ -56,7 +63,7 @@ std::vector<std::string> model_refusals(const Framework& framework, const graph:
                                 found->second));
   if (framework.unknown_parts)
     for (const std::string& part : framework.unknown_parts(model))
-      out.push_back(fmt::format("has no words for {} of the model {}", part, model.name));
+      out.push_back(fmt::format("has no words for {} of the model {}", part, called(model)));
   return out;
 }
 

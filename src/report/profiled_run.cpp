@@ -33,13 +33,13 @@ std::string ranks_table(const ProfiledPlan& found, const ScreenLimits& screen) {
   const Align right = Align::right;
   Table table({{"rank", right},
                {"stages"},
-               {"timed by", Align::left, 1},
+               {"timed by", Align::left, 2},
                {"busy", right},
                {"simulated", right},
                {"error", right},
                {"idle", right},
                {"simulated", right},
-               {"awaited", right, 2}});
+               {"awaited", right, 1}});
   for (const trace::RankTimes& rank : found.run.ranks) {
     std::vector<std::size_t> stages;
     for (const core::StageId stage : found.run.simulated.devices[rank.device.index()].stages)

@@ -19,6 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char* kExpectedFile = "expected a file of torch.profiler's export_chrome_trace";
 constexpr double kLatest = 4e15;  ///< us, the year 128,700: differences of such times stay exact in 64 bits
 
 /// One entry of "traceEvents", with the fields that are used.
@@ -171,13 +172,12 @@ class KinetoParser final : public nlohmann::json_sax<Json> {
   bool parse_error(std::size_t byte, const std::string&, const Json::exception& fault) override {
     const std::string_view why = fault.what();  // "[json.exception.parse_error.101] parse error at ...: why"
     const std::size_t colon = why.find(": ");
-    throw core::BadInput(
-        fmt::format("not valid JSON at byte {}: {}", byte, why.substr(colon == why.npos ? 0 : colon + 2)));
+    throw core::BadInput(fmt::format("not valid JSON at byte {}: {}; {}", byte,
+                                     why.substr(colon == why.npos ? 0 : colon + 2), kExpectedFile));
   }
 
   void finish() {
-    if (!events_)
-      throw core::BadInput("no list 'traceEvents': expected a file of torch.profiler's export_chrome_trace");
+    if (!events_) throw core::BadInput(fmt::format("no list 'traceEvents': {}", kExpectedFile));
     collector_.finish(base_);
   }
 

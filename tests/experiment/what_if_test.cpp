@@ -258,11 +258,8 @@ namespace {
 
 experiment::PlanSentences explained(const experiment::PlanInput& input) {
   const cost::Problem problem = input.problem();
-  const auto outcome = experiment::evaluate(
-      problem, score::scheduled(problem, input.plan),
-      experiment::describe(problem,
-                           {input.plan.model, input.plan.cluster, {"hand"}, input.plan.training, {}}),
-      {}, false);
+  const auto outcome = experiment::evaluate(problem, score::scheduled(problem, input.plan),
+                                            experiment::describe(problem, input.plan), {}, false);
   return experiment::plan_sentences(input, outcome, {});
 }
 

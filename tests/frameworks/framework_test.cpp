@@ -857,6 +857,9 @@ TEST_CASE("AutoModel's recipe, DeepSpeed's parts, PyTorch's split points") {
   CHECK(
       to("torchtitan", opt, opt.plan({1, 3}, 2)) ==
       "torchtitan gets plans of llama models only: the names of other models' modules are not known here; the model is opt");
+  plan::Plan released = opt.plan({1, 3}, 2);
+  released.model.label = "galactica";
+  CHECK(to("torchtitan", opt, released).ends_with("the model is galactica (opt)"));
   CHECK(says(to("megatron", opt, opt.plan({1, 3}, 2)), "# The model's own arguments are left to you: opt"));
   CHECK(says(to("megatron", opt, opt.plan({1, 3}, 2)),
              "# Megatron-LM has no argument for: activation relu, attention "));

@@ -76,6 +76,9 @@ TEST_CASE("an error is named, with the expected values") {
         "model mmt: parameter layers: expected an integer from 1 to 1000, not '8x'");
   CHECK(message("mmt", {{"layers", "0"}}) ==
         "model mmt: parameter layers: expected an integer from 1 to 1000, not '0'");
+  CHECK(
+      message("mmt", {{"layers", "1k"}}) ==
+      "model mmt: parameter layers: expected an integer from 1 to 1000 without a suffix (1024 or 1000), not '1k'");
   CHECK(message("mmt", {{"layers", "99999999999999999999"}}).find("expected an integer") !=
         std::string::npos);
   CHECK(message("mmt", {{"heads", "7"}}) ==

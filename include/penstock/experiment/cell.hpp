@@ -127,6 +127,7 @@ score::ReductionTiming reduction(const sim::SimulationOptions& simulation);
 /// The part of a row that is known before anything runs; without a problem, everything except the costs.
 report::CellResult describe(const Cell& cell);
 report::CellResult describe(const cost::Problem& problem, const Cell& cell);
+report::CellResult describe(const cost::Problem& problem, const plan::Plan& plan);
 
 /// Fills in the numbers of a finished, valid plan: estimate (unless the row has one), lower bound (without
 /// perturbation), simulation, memory. A trace is the largest part of a long run's memory.

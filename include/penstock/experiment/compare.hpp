@@ -25,7 +25,8 @@ struct CompareProgress {
 
 struct PlannerComparison {
   std::vector<report::CellResult> rows;  ///< best plan first
-  std::string heading;  ///< problem, lower bounds by what plans divide, and objective, in words
+  std::string heading;                   ///< problem and objective, in words
+  std::string bounds{};                  ///< lower bounds by what plans divide, a line each; "" when stopped
   bool interrupted = false;
   SearchAim aim = SearchAim::time;
   Assumptions assumptions{};
