@@ -77,6 +77,16 @@ std::string by_character(std::string_view text, const Shown& shown) {
   return out;
 }
 
+/// True before the sign of "18.7 %", which belongs to its number.
+bool before_percent(std::string_view text, std::size_t blank) { return text.substr(blank).starts_with(" %"); }
+
+/// The last blank up to `end` that may end a line.
+std::size_t last_break(std::string_view text, std::size_t end) {
+  std::size_t blank = text.rfind(' ', end);
+  while (blank != text.npos && blank > 0 && before_percent(text, blank)) blank = text.rfind(' ', blank - 1);
+  return blank;
+}
+
 std::size_t past_blanks(std::string_view text, std::size_t from) {
   return std::min(text.find_first_not_of(' ', from), text.size());
 }
@@ -98,8 +108,8 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   while (lines.empty() || !text.empty()) {
     const std::size_t indent = lines.empty() ? past_blanks(text, 0) : 0;
     std::size_t end = fitting(text, width);
-    if (end < text.size() && text[end] != ' ') {
-      const std::size_t blank = text.rfind(' ', end);
+    if (end < text.size() && (text[end] != ' ' || before_percent(text, end))) {
+      const std::size_t blank = last_break(text, end);
       if (blank != std::string_view::npos && blank > indent) end = blank;
     }
     std::string line(text.substr(0, end));

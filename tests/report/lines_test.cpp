@@ -19,6 +19,10 @@ TEST_CASE("lines break at blanks, and long words where they must") {
   CHECK(wrapped("one two", 6) == Lines{"one", "two"});
   CHECK(wrapped("one   two", 4) == Lines{"one", "two"});
   CHECK(wrapped("  one two", 6) == Lines{"  one", "two"});
+  CHECK(wrapped("share 18.7 % of", 10) == Lines{"share", "18.7 % of"});
+  CHECK(wrapped("share 18.7 % of", 11) == Lines{"share", "18.7 % of"});
+  CHECK(wrapped("share 18.7 % of", 12) == Lines{"share 18.7 %", "of"});
+  CHECK(wrapped("18.7 % of", 5) == Lines{"18.7", "% of"});  // no room for both
   CHECK(wrapped("abcdefg hi", 3) == Lines{"abc", "def", "g", "hi"});
   CHECK(wrapped("段階 段階", 4) == Lines{"段階", "段階"});
   CHECK(wrapped("段階", 1) == Lines{"段", "階"});  // no narrower
