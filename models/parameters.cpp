@@ -38,7 +38,7 @@ std::string names_of(const std::vector<SizeInfo>& sizes) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Values that "32k" may stand for, which differ between users: the file must say which.
+/// Returns " without a suffix (32768 or 32000)" for "32k": users mean either.
 std::string without_suffix(const std::string& value) {
   std::int64_t number = 0;
   const char* end = value.data() + value.size();

@@ -48,22 +48,31 @@ const std::string& short_name(const plan::ModelRef& ref) {
 
 Model zoo(const std::string& name, const Parameters& parameters) {
   if (experiment::is_model_file(name)) throw core::BadInput(name + " is a file: penstock.load reads it");
-  return built(experiment::named_model({name, parameters}));
+  Model out = built(experiment::named_model({name, parameters}));
+  out.released = out.ref.name != name && models::is_language_model(out.ref.name);
+  return out;
 }
 
 Model load_model(const std::string& path, const Parameters& parameters) {
   const std::string file = experiment::model_file_of(path);
   if (!experiment::is_model_file(file))
     throw core::BadInput(path + " is no model file: the names of these end in .json, .yaml or .yml");
-  return core::naming(file, [&] { return built(experiment::named_model({file, parameters})); });
+  return core::naming(file, [&] {
+    Model out = built(experiment::named_model({file, parameters}));
+    out.released = models::is_language_model(out.ref.name);
+    return out;
+  });
 }
 
 Model import_hf(const std::string& path, std::optional<std::int64_t> sequence) {
   const std::string file = experiment::model_file_of(path);
   auto read = frameworks::parse_hf_config(core::read_file(file), file,
                                           frameworks::SampleTokens{sequence, frameworks::kUsualTokens});
-  return built(frameworks::NamedModel{std::move(read.model), std::move(read.precision), sequence.has_value()},
-               std::move(read.notes));
+  Model out =
+      built(frameworks::NamedModel{std::move(read.model), std::move(read.precision), sequence.has_value()},
+            std::move(read.notes));
+  out.released = models::is_language_model(out.ref.name);
+  return out;
 }
 
 using Operators = nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::object>>;
@@ -252,9 +261,12 @@ Problem problem(const Model& model, const Cluster& given, const ProblemSetting& 
                 .precision_note = chosen.precision_note,
                 .framework = cluster.ref.runtime};
   // A model of the zoo is built again in the numbers that hold its weights.
-  const plan::ModelRef ref = experiment::in_numbers_of(out.training, model.ref);
-  if (ref.parameters != model.ref.parameters)
+  plan::ModelRef ref = experiment::in_numbers_of(out.training, model.ref);
+  if (model.released) out.stated.attention = !experiment::choose_attention(ref);
+  if (ref.parameters != model.ref.parameters) {
     out.model = built(frameworks::NamedModel{ref, model.precision, model.tokens_stated}, model.notes);
+    out.model.released = model.released;
+  }
   if (!allow_foreign) experiment::check_device(*out.costs, *cluster.cluster);
   out.cluster.cluster =
       std::make_shared<const cluster::Cluster>(cost::measured_by(*out.costs, *cluster.cluster));

@@ -9,6 +9,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "aims.hpp"
 #include "bind.hpp"
 #include "events.hpp"
@@ -21,6 +23,7 @@
 #include "penstock/experiment/inputs.hpp"
 #include "penstock/experiment/plan_input.hpp"
 #include "penstock/experiment/provenance.hpp"
+#include "penstock/experiment/search_limit.hpp"
 #include "penstock/plan/violations.hpp"
 #include "penstock/report/ranking.hpp"
 #include "penstock/score/order.hpp"
@@ -40,7 +43,7 @@ using Texts = std::vector<std::string>;
 /// Flags for how planners search, as `penstock plan` has them.
 struct SearchFlags {
   std::optional<std::int64_t> micro_batch, pipeline_micro_batch;
-  std::string runnable_by;
+  std::optional<std::string> runnable_by;  ///< none: as `penstock plan` chooses; "any" or "": any plan
   bool per_stage_micro_batch = false, any_degree = false, by_estimate = false;
   int k = 1, top = 1;
   std::optional<double> time_limit_s;
@@ -67,7 +70,7 @@ experiment::SearchSetting SearchFlags::setting() const {
   out.alone = true;
   if (time_limit_s) out.time_limit = core::Seconds(*time_limit_s);
   if (memory_limit_bytes) out.memory_limit = core::Bytes(*memory_limit_bytes);
-  out.runnable_by = runnable_by;
+  if (runnable_by && *runnable_by != "any") out.runnable_by = *runnable_by;
   out.options.micro_batch = micro_batch;
   out.options.pipeline_micro_batch = pipeline_micro_batch;
   out.options.per_stage_micro_batch = per_stage_micro_batch;
@@ -82,7 +85,7 @@ void bind_flags(nb::module_& m) {
   nb::class_<SearchFlags>(m, "SearchFlags")
       .def(nb::init<>())
       .def_rw("micro_batch", &SearchFlags::micro_batch, nb::arg().none())
-      .def_rw("runnable_by", &SearchFlags::runnable_by)
+      .def_rw("runnable_by", &SearchFlags::runnable_by, nb::arg().none())
       .def_rw("pipeline_micro_batch", &SearchFlags::pipeline_micro_batch, nb::arg().none())
       .def_rw("per_stage_micro_batch", &SearchFlags::per_stage_micro_batch)
       .def_rw("any_degree", &SearchFlags::any_degree)
@@ -118,11 +121,41 @@ OpenSearch::Inputs inputs(const Problem& about) {
   };
 }
 
+/// A search with its limit, which is among the assumptions of the problem.
+struct LimitedSearch {
+  Problem about;
+  experiment::SearchSetting setting;
+  bool whole_layers = false;
+};
+
+/// `usual`: the limit where the user gives none.
+LimitedSearch limited(Problem about, const SearchFlags& flags, const experiment::SearchLimit& usual) {
+  LimitedSearch out{std::move(about), flags.setting()};
+  const bool chosen = !flags.runnable_by;
+  if (chosen) {
+    out.setting.runnable_by = usual.framework;
+    out.whole_layers = usual.whole_layers;
+  }
+  if (!out.setting.runnable_by.empty())
+    out.about.limit = experiment::limit_assumption(out.setting.runnable_by, chosen);
+  else if (out.whole_layers)
+    out.about.limit = experiment::whole_layers_assumption();
+  return out;
+}
+
+/// Limit of `penstock plan`, whose note about a model that Megatron-LM cannot train is left out.
+experiment::SearchLimit usual_limit(const Model& model) {
+  return model.released ? experiment::usual_limit(model.ref, *model.graph) : experiment::SearchLimit{};
+}
+
 /// By `planner`, which begins at `from` where there is one.
-Plan searched(const Problem& about, const std::string& planner, experiment::SearchSetting setting,
-              const AimWords& words, const Plan* from, const Beat& beat) {
+Plan searched(LimitedSearch search, const std::string& planner, const AimWords& words, const Plan* from,
+              const Beat& beat) {
+  const Problem& about = search.about;
+  experiment::SearchSetting& setting = search.setting;
   experiment::Cell cell = about.cell();
   cell.planner = planners::planner_choice(planner);
+  if (search.whole_layers) experiment::keep_layers_whole(cell.planner);
   const experiment::AimSetting aim = words.setting(*about.cluster.cluster);
   const OpenSearch open(inputs(about));
   auto found = searched_until_interrupt(
@@ -143,7 +176,7 @@ Plan searched(const Problem& about, const std::string& planner, experiment::Sear
 
 Plan search(const Problem& about, const std::string& planner, const SearchFlags& flags, const AimWords& aim,
             const Beat& beat) {
-  return searched(about, planner, flags.setting(), aim, nullptr, beat);
+  return searched(limited(about, flags, usual_limit(about.model)), planner, aim, nullptr, beat);
 }
 
 /// The problem of a plan, with the usual reserve where the plan leaves that much (experiment::usual_reserve).
@@ -159,9 +192,14 @@ Problem with_usual_reserve(const Plan& given) {
   return about;
 }
 
-Plan improve(const Plan& plan, const std::string& planner, const SearchFlags& flags, const AimWords& aim,
+Plan improve(const Plan& given, const std::string& planner, const SearchFlags& flags, const AimWords& aim,
              const Beat& beat) {
-  return searched(with_usual_reserve(plan), planner, flags.setting(), aim, &plan, beat);
+  const Problem about = with_usual_reserve(given);
+  plan::Plan plan = given.plan;
+  const cost::Problem problem = about.problem();
+  experiment::complete(problem, plan, given.file);
+  const experiment::SearchLimit near{.framework = experiment::framework_near(plan, problem)};
+  return searched(limited(about, flags, near), planner, aim, &given, beat);
 }
 
 Plan load_plan(const std::string& path, const std::optional<Cluster>& cluster,
@@ -289,11 +327,12 @@ struct PlanComparison : experiment::PlannerComparison {
 };
 
 /// Each row is handed to `told` as row, done, all; `told` may be None.
-PlanComparison compare(const Problem& about, const std::string& planners, const SearchFlags& flags,
+PlanComparison compare(const Problem& given, const std::string& planners, const SearchFlags& flags,
                        const AimWords& words, const nb::object& told) {
+  auto [about, setting, whole_layers] = limited(given, flags, usual_limit(given.model));
   const experiment::AimSetting aim = words.setting(*about.cluster.cluster);
-  const auto choices = experiment::planner_choices(planners, "planners");
-  auto setting = flags.setting();
+  auto choices = experiment::planner_choices(planners, "planners");
+  if (whole_layers) std::ranges::for_each(choices, experiment::keep_layers_whole);
   setting.keep_trace = false;
   const OpenSearch open(inputs(about));
   PendingEvents events;

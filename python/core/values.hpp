@@ -16,6 +16,7 @@ struct Model {
   std::vector<std::string> notes;  ///< what reading it left out, in words
   std::string precision{};         ///< that its file states; "": none
   bool tokens_stated = true;       ///< false: tokens of a sample are a default
+  bool released = false;           ///< a language model by its released name, or from a config
   frameworks::NamedModel named() const { return {ref, precision, tokens_stated}; }
 };
 
@@ -33,10 +34,13 @@ struct Problem {
   std::optional<std::string> costs_path{};  ///< none: built-in efficiency curves
   cost::MemoryRule memory{};                ///< an experiment may count it otherwise
   experiment::StatedParts stated{};
+  std::optional<experiment::ProblemAssumption> limit{};  ///< of the search whose result this belongs to
 
   cost::Problem problem() const { return {*model.graph, *cluster.cluster, *costs, training, memory}; }
   experiment::Assumptions assumptions() const {
-    return experiment::assumptions(problem(), model.ref, stated);
+    auto out = experiment::assumptions(problem(), model.ref, stated);
+    if (limit) out.push_back(*limit);
+    return out;
   }
   /// All of an experiment's cell but the planner.
   experiment::Cell cell() const { return {model.ref, cluster.ref, {}, training, {}}; }

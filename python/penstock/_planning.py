@@ -54,7 +54,7 @@ def plan(
     k: int = 1,
     any_degree: bool = False,
     top: int = 1,
-    runnable_by: str = "",
+    runnable_by: str | None = None,
     choose_by_estimate: bool = False,
     aim: str = "time",
     perturbation: str | os.PathLike[str] | None = None,
@@ -81,7 +81,8 @@ def plan(
         any_degree: Replica counts may have any size.
         top: Number of plans to keep: the best, and the fastest plans of other kinds (degrees, schedule, ZeRO stage, recomputation)
             that take at most 1.5 times as long. They are `simulation.next_best`.
-        runnable_by: Training framework that must be able to run the plan, as `--for` of the command line. "": any plan.
+        runnable_by: Training framework that must be able to run the plan, as `--for` of the command line. "any": any plan. None:
+            "megatron" for language models by released name or config that it can train, else "any".
         choose_by_estimate: A closed formula chooses micro-batch sizes, not the simulator.
         aim: Objective to minimise: `time` of an iteration, `p95`, `memory` or `cost`. The result is `simulation.reached`.
         perturbation: For p95: a perturbation file. p95 is the time that 95 % of the iterations under it do not exceed.
@@ -140,7 +141,7 @@ def improve(
     layers: bool = False,
     change: str = "all",
     evaluations: int = 6000,
-    runnable_by: str = "",
+    runnable_by: str | None = None,
     aim: str = "time",
     perturbation: str | os.PathLike[str] | None = None,
     seed: int = 0,
@@ -160,6 +161,7 @@ def improve(
         layers: Stages hold whole layers, as frameworks cut.
         change: `all`, or `cuts`: only where stages begin and end.
         evaluations: Budget: number of plans to evaluate.
+        runnable_by: None: the framework that runs the plan's cluster, if it can run the plan and all is to change.
         slower: With aim="memory": percent above the time of this plan.
 
     plan() describes the other arguments.
@@ -180,6 +182,8 @@ def improve(
             memory_limit_bytes=memory_limit,
         )
     )
+    if runnable_by is None and (layers or change != "all"):
+        flags.runnable_by = "any"
     options = {"change": change, "evaluations": evaluations, **({"units": "layers"} if layers else {})}
     aimed = _aim(aim, perturbation, seed, seeds, slower)
     with _progress.of_search(progress, "improve") as beat:
@@ -191,7 +195,7 @@ def compare(
     planners: str | Iterable[str] = "all",
     *,
     micro_batch: int | None = None,
-    runnable_by: str = "",
+    runnable_by: str | None = None,
     choose_by_estimate: bool = False,
     aim: str = "time",
     perturbation: str | os.PathLike[str] | None = None,

@@ -22,7 +22,7 @@ def test_a_language_model_gets_adam_mixed_precision_at_most_4096_tokens_and_a_re
     plan = ps.plan(problem, "megatron")
     assert "reserved: 2684354560B" in plan.to_yaml()
     assert "label: qwen3_32b" in plan.to_yaml()
-    assert problem.assumptions in str(plan.simulation)
+    assert "plans that Megatron-LM can run (runnable_by=)" in str(plan.simulation)
     assert json.loads(plan.simulation.to_json())["assumptions"]["precision"] == {
         "value": "mixed_bf16",
         "assumed": True,
@@ -39,6 +39,22 @@ def test_what_is_stated_stays():
     assert "3.00 GiB reserved" in ps.Problem(model, ps.Cluster("8xH100x8"), 64, reserved=3 << 30).assumptions
     with pytest.raises(ps.BadInput, match="did you mean 'megatron'"):
         ps.Problem(model, ps.Cluster("8xH100x8"), 64, reserved="megatrn")
+
+
+def test_a_search_is_limited_as_by_the_command_line(cli):
+    search = {"options": {"evaluations": 40}}
+    problem = ps.Problem(ps.zoo("llama3-8b", layers=4), ps.Cluster("8xH100"), 64)
+    limited, free = ps.plan(problem, **search), ps.plan(problem, runnable_by="any", **search)
+    assert "plans that Megatron-LM can run (runnable_by=)" in str(limited.simulation)
+    assert "can run" not in str(free.simulation)
+    assert ps.export(limited, "megatron").text
+    told = cli("plan", "--model", "llama3-8b", "-p", "layers=4", "--gpus", "8xH100", "--mini-batch", "64",
+               "--planner", "joint:evaluations=40", "--json")
+    assert json.loads(told)["iteration_s"] == limited.simulation.iteration_s
+    better = ps.improve(limited, evaluations=40)
+    assert ps.export(better, "megatron").text
+    table = ps.compare(problem, "megatron")
+    assert "plans that Megatron-LM can run" in table.assumptions
 
 
 def test_another_model_is_trained_as_before():

@@ -16,6 +16,7 @@
 #include "penstock/experiment/answer_page.hpp"
 #include "penstock/experiment/compare.hpp"
 #include "penstock/experiment/doubts.hpp"
+#include "penstock/experiment/search_limit.hpp"
 #include "problem_flags.hpp"
 
 namespace penstock::cli {
@@ -82,7 +83,8 @@ core::ExitCode run(CompareFlags flags, const CommandContext& session) {
   auto planners =
       from_command_line([&] { return experiment::planner_choices(flags.planners, "--planners"); });
   const LoadedProblem loaded = flags.framework.load(flags.problem);
-  for (planners::PlannerChoice& planner : planners) keep_layers_whole(loaded, planner);
+  for (planners::PlannerChoice& planner : planners)
+    if (loaded.whole_layers) experiment::keep_layers_whole(planner);
   experiment::SearchSetting setting{
       {}, flags.simulation.options(), flags.time_limit.value(), true, flags.memory_limit.value()};
   setting.options.judge_by_estimate = flags.choose_by == "estimate";

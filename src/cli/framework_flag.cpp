@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <variant>
-
 #include "command.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/experiment/inputs.hpp"
+#include "penstock/experiment/search_limit.hpp"
 #include "penstock/frameworks/framework.hpp"
-#include "penstock/plan/layer_row.hpp"
 
 namespace penstock::cli {
 namespace {
@@ -20,13 +17,6 @@ std::vector<std::string> choices() {
   std::vector<std::string> out = frameworks::framework_names();
   out.emplace_back(kAny);
   return out;
-}
-
-/// The framework that the plan states, without "+compiled"; else the usual one, if it runs the cluster.
-std::string framework_of(const plan::ClusterRef& stated, const cluster::Cluster& cluster) {
-  if (!stated.runtime.empty()) return stated.runtime.substr(0, stated.runtime.find('+'));
-  const cluster::NamedRuntime& usual = cluster::usual_runtime();
-  return cluster.types().front().host() == usual.runtime ? usual.name : "";
 }
 
 }  // namespace
@@ -45,12 +35,8 @@ void FrameworkFlag::add(CLI::App& command, const std::string& usual) {
 
 void FrameworkFlag::stay_with(const plan::Plan& plan, const cost::Problem& problem) {
   if (!name_.empty()) return;
-  const std::string runs = framework_of(plan.cluster, problem.cluster);
-  const auto names = frameworks::framework_names();
-  if (std::ranges::find(names, runs) == names.end()) return;
-  if (!frameworks::refusals(frameworks::framework_named(runs), problem.graph, plan, false).empty()) return;
-  name_ = runs;
-  chosen_ = true;
+  name_ = experiment::framework_near(plan, problem);
+  chosen_ = !name_.empty();
 }
 
 std::string FrameworkFlag::runnable_by() const {
@@ -72,47 +58,27 @@ LoadedProblem FrameworkFlag::load_limited(ProblemFlags problem) const {
   return out;
 }
 
-/// Takes back the chosen framework if it cannot train the model. Returns the reason if so.
-std::optional<std::string> FrameworkFlag::gives_up(const plan::ModelRef& model, const graph::OpGraph& graph) {
-  if (!chosen_) return {};
-  try {
-    [[maybe_unused]] const frameworks::RunnablePlans possible(frameworks::framework_named(name_), graph,
-                                                              experiment::resolved(model));
-    return {};
-  } catch (const core::BadInput& fault) {
-    name_.clear();
-    chosen_ = false;
-    return fault.what();
-  }
-}
-
 LoadedProblem FrameworkFlag::load(ProblemFlags problem) {
   if (name_.empty() && problem.is_released()) {
     name_ = frameworks::catalogue().front().name;
     chosen_ = true;
   }
   LoadedProblem out = load_limited(problem);
-  const auto reason = gives_up(out.cell.model, out.graph);
-  if (!reason) return out;
-  say(fmt::format("note: {}: the search is not limited to its plans\n", *reason));
+  if (!chosen_) return out;
+  const experiment::SearchLimit limit = experiment::usual_limit(out.cell.model, out.graph);
+  if (limit.reason.empty()) return out;
+  say(fmt::format("note: {}: the search is not limited to its plans\n", limit.reason));
+  name_.clear();
+  chosen_ = false;
   out = load_limited(std::move(problem));
-  out.whole_layers = std::holds_alternative<plan::LayerRow>(plan::layer_row(out.graph));
-  if (out.whole_layers)
-    out.assumptions.push_back({"for", "plans of whole layers", "--for any", "runnable_by=", true});
+  out.whole_layers = limit.whole_layers;
+  if (out.whole_layers) out.assumptions.push_back(experiment::whole_layers_assumption());
   return out;
-}
-
-void keep_layers_whole(const LoadedProblem& loaded, planners::PlannerChoice& planner) {
-  if (!loaded.whole_layers || planner.name != "joint") return;
-  planner.options.try_emplace("units", "layers");
-  planner.options.try_emplace("starts", "direct");
 }
 
 std::optional<experiment::ProblemAssumption> FrameworkFlag::assumption() const {
   if (runnable_by().empty()) return {};
-  return experiment::ProblemAssumption{"for",
-                                       "plans that " + frameworks::framework_named(name_).title + " can run",
-                                       "--for any", "runnable_by=", chosen_};
+  return experiment::limit_assumption(name_, chosen_);
 }
 
 }  // namespace penstock::cli

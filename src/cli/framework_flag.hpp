@@ -33,13 +33,9 @@ class FrameworkFlag {
 
  private:
   LoadedProblem load_limited(ProblemFlags problem) const;
-  std::optional<std::string> gives_up(const plan::ModelRef& model, const graph::OpGraph& graph);
 
   std::string name_;
   bool chosen_ = false;
 };
-
-/// Without a framework to export to, `joint` still keeps to plans of whole layers, with LoadedProblem::whole_layers.
-void keep_layers_whole(const LoadedProblem& loaded, planners::PlannerChoice& planner);
 
 }  // namespace penstock::cli

@@ -11,6 +11,7 @@
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/doubts.hpp"
 #include "penstock/experiment/pareto.hpp"
+#include "penstock/experiment/search_limit.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "problem_flags.hpp"
 
@@ -77,7 +78,7 @@ core::ExitCode run(ParetoFlags flags, const CommandContext& session) {
   if (!flags.output.empty())
     check_output(flags.output, experiment::most_pareto_plans(loaded.cluster.size()), session.force);
   loaded.cell.planner = {"joint", {{"evaluations", std::to_string(flags.evaluations)}}};
-  keep_layers_whole(loaded, loaded.cell.planner);
+  if (loaded.whole_layers) experiment::keep_layers_whole(loaded.cell.planner);
   experiment::SearchSetting setting{{}, flags.simulation.options(), flags.time_limit.value()};
   setting.keep_trace = false;
   setting.runnable_by = flags.framework.runnable_by();

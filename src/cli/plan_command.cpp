@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "framework_flag.hpp"
+#include "penstock/experiment/search_limit.hpp"
 #include "plan_flags.hpp"
 #include "problem_flags.hpp"
 
@@ -50,7 +51,7 @@ core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   const ThreadLimit limit(flags.search.threads);
   auto planner = from_command_line([&] { return chosen(flags); });
   LoadedProblem loaded = flags.framework.load(flags.problem);
-  keep_layers_whole(loaded, planner);
+  if (loaded.whole_layers) experiment::keep_layers_whole(planner);
   loaded.cell.planner = planner;
   const cost::Problem problem = loaded.problem();
   check_bound(flags, problem);

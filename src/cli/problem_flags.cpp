@@ -134,15 +134,8 @@ bool ProblemFlags::is_released() const {
 }
 
 LoadedProblem ProblemFlags::load(bool for_framework) const {
-  constexpr const char* kAttention = "flash";
   frameworks::NamedModel named = model.named();
-  const std::string usual = models::default_of(named.model.name, "attention");
-  const bool chosen_attention = (for_framework || is_released()) && !usual.empty() && usual != kAttention &&
-                                !named.model.parameters.contains("attention");
-  if (chosen_attention) {
-    named.model.label = experiment::model_name(named.model);
-    named.model.parameters["attention"] = kAttention;
-  }
+  const bool chosen_attention = (for_framework || is_released()) && experiment::choose_attention(named.model);
   experiment::Cell cell{named.model, cluster.ref(), {}, {}, {}};
   const experiment::ChosenTraining chosen = experiment::choose_training(
       named, experiment::load_cluster(cell.cluster), stated_training(cell.cluster.reserved.has_value()));

@@ -12,6 +12,7 @@
 #include "penstock/cluster/short_form.hpp"
 #include "penstock/core/files.hpp"
 #include "penstock/core/letters.hpp"
+#include "penstock/experiment/search_limit.hpp"
 #include "penstock/graph/work.hpp"
 #include "penstock/plan/layer_row.hpp"
 #include "penstock/plan/plan_file.hpp"
@@ -82,8 +83,8 @@ experiment::SizingPlanners planners_for(const LoadedProblem& loaded, const std::
                     usual = row ? "megatron:units=layers:max_context_parallel=16" : "joint:evaluations=200";
   experiment::SizingPlanners out{planners::planner_choice(fast),
                                  planners::planner_choice(last.empty() ? usual : last)};
-  keep_layers_whole(loaded, out.fast);
-  keep_layers_whole(loaded, out.last);
+  if (loaded.whole_layers) experiment::keep_layers_whole(out.fast);
+  if (loaded.whole_layers) experiment::keep_layers_whole(out.last);
   return out;
 }
 

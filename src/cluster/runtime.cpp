@@ -42,13 +42,17 @@ constexpr FrameworkMemory kDeepSpeed{
 /// torch.optim.AdamW without an argument: foreach (torch/optim/adam.py, _multi_tensor_adam). torchtitan's
 /// default is fused (torchtitan/components/optimizer.py).
 constexpr FrameworkMemory kForeach{.makes_lists = true, .saves_gathered = true, .keeps_inputs = true};
+/// Modules of transformers 5 under fully_shard, which neither accelerate nor a plain script gives a placement. NeMo
+/// AutoModel and torchtitan have experts of their own and choose the dimension.
+constexpr FrameworkMemory kTransformers{
+    .makes_lists = true, .saves_gathered = true, .keeps_inputs = true, .shards_whole_experts = true};
 
 NamedRuntime fusing(const char* name, const FrameworkMemory& memory, const char* summary) {
   return {name, {.per_kernel = kEager, .memory = memory}, summary, kFitted};
 }
 NamedRuntime unfused(const char* name, const char* summary) {
   return {name,
-          {.per_kernel = kEager, .fused_gates = false, .fused_norms = false, .memory = kForeach},
+          {.per_kernel = kEager, .fused_gates = false, .fused_norms = false, .memory = kTransformers},
           summary,
           kFitted};
 }

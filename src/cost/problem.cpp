@@ -21,12 +21,19 @@ cluster::FrameworkMemory framework_memory(const Problem& problem) {
   return out;
 }
 
+std::int64_t whole_experts(const cluster::FrameworkMemory& framework, const graph::Operator& op) {
+  const bool whole = framework.shards_whole_experts && op.kind == graph::OpKind::experts;
+  return whole ? graph::as<graph::Experts>(op).experts : 0;
+}
+
 StageLoad stage_load(const Problem& problem, std::span<const core::OpId> operators) {
   const cluster::FrameworkMemory framework = framework_memory(problem);
   StageLoad load = stage_load(problem.graph, problem.costs, operators, framework.split);
   for (const core::OpId id : operators) {
     const graph::Operator& op = problem.graph.op(id);
     load.activations += saved_bytes(problem, op) - op.saved_bytes;
+    if (const std::int64_t whole = whole_experts(framework, op); whole > 0)
+      load.whole_experts = load.whole_experts == 0 ? whole : std::min(load.whole_experts, whole);
   }
   load.framework = framework;
   load.bucket = core::Bytes(framework.bucket_numbers * problem.graph.element_bytes());

@@ -20,6 +20,7 @@
 #include "weight_parts.hpp"
 #include "zero_collectives.hpp"
 #include "zero_overlap.hpp"
+#include "zero_traffic.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -401,8 +402,9 @@ bool recomputes_parts(const plan::Stage& stage) {
 /// Completes the load of a stage without tensor parallelism.
 StageLoad undivided_load(const Problem& problem, const plan::Stage& stage, StageLoad load) {
   const graph::OpGraph& graph = problem.graph;
-  load.largest =
-      std::max(load.largest, largest_layer(graph, stage, [&](OpId id) { return graph.parameter_bytes(id); }));
+  load.largest = std::max(load.largest, largest_layer(graph, stage, [&](OpId id) {
+                            return gathered_weights(problem, stage, id, graph.parameter_bytes(id));
+                          }));
   const ActivationsOf activations_of = whole_activations(problem);
   load.released = released(graph, stage.operators, load, activations_of,
                            plan::inner_cores(graph, stage.operators, stage.recompute));
@@ -468,9 +470,10 @@ StageLoad divided_load(const Problem& problem, const plan::Stage& stage, std::si
   if (stage.sequence_parallel) divide_boundaries(load, graph, stage, how, holds_whole, cut);
   load.released = released(graph, stage.operators, load, activations_of,
                            plan::inner_cores(graph, stage.operators, stage.recompute));
-  load.largest = std::max(load.largest, largest_layer(graph, stage, [&](OpId id) {
-                            return weights_of(graph, id, how.at(id), share);
-                          }));
+  load.largest =
+      std::max(load.largest, largest_layer(graph, stage, [&](OpId id) {
+                 return gathered_weights(problem, stage, id, weights_of(graph, id, how.at(id), share));
+               }));
   load.statistics = Bytes(0);
   for (const OpId id : stage.operators) load.statistics += statistics_of(id);
   if (!recomputes_parts(stage)) return load;
@@ -504,8 +507,9 @@ StageLoad stage_load(const Problem& problem, const plan::Stage& stage) {
 
 Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t member,
                   const cluster::DeviceType& device) {
-  const plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  plan::ReplicaPlacement placement = plan::replica_placement(stage);
   const StageLoad load = stage_load(problem, stage, member);
+  placement.whole_experts = load.whole_experts;
   return update_time(problem, placement.held(load.parameters, load.experts, placement.state), device) +
          weight_cast_time(problem, load.parameters, device);
 }

@@ -64,13 +64,18 @@ StageLoad stage_load(const graph::OpGraph& graph, const CostModel& costs,
 
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, const plan::Training& training,
                                 std::int64_t samples, std::int64_t in_flight,
-                                std::optional<std::int64_t> whole, const plan::ReplicaPlacement& placement) {
+                                std::optional<std::int64_t> whole, plan::ReplicaPlacement placement) {
+  placement.whole_experts = load.whole_experts;
   const auto held = [&](plan::OverReplicas how) {
     return placement.held(load.parameters, load.experts, how);
   };
   plan::MemoryByKind memory{};
-  at(memory, MemoryKind::weights) =
-      held(placement.weights) * rule.weight_copies + placement.held(load.frozen, {}, placement.weights);
+  const Bytes padding =  // of weights that FSDP gathers and keeps
+      placement.shards_gradients() && !placement.shards_weights()
+          ? placement.gathered(load.experts) - load.experts
+          : Bytes(0);
+  at(memory, MemoryKind::weights) = (held(placement.weights) + padding) * rule.weight_copies +
+                                    placement.held(load.frozen, {}, placement.weights);
   at(memory, MemoryKind::gradients) =
       training.held_gradients(held(placement.gradients)) * rule.gradient_copies;
   if (rule.optimizer_state)

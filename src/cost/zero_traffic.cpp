@@ -4,6 +4,15 @@
 
 namespace penstock::cost {
 
+core::Bytes gathered_weights(const Problem& local, const plan::Stage& stage, core::OpId id,
+                             core::Bytes weights) {
+  const graph::Operator& op = local.graph.op(id);
+  if (op.kind != graph::OpKind::experts) return weights;
+  plan::ReplicaPlacement placement = plan::replica_placement(stage);
+  placement.whole_experts = whole_experts(framework_memory(local), op);
+  return placement.gathered(weights);
+}
+
 ZeroTraffic zero_traffic(const Problem& local, const plan::Stage& stage, core::OpId op, plan::Partition how) {
   ZeroTraffic out;
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
@@ -11,7 +20,7 @@ ZeroTraffic zero_traffic(const Problem& local, const plan::Stage& stage, core::O
   if (stage.experts_apart() && local.graph.op(op).kind == graph::OpKind::experts)
     out.among = layout::GroupScope::expert_sharers;
   const double part = largest_part(stage);
-  const core::Bytes weights = weights_of(local.graph, op, how, part);
+  const core::Bytes weights = gathered_weights(local, stage, op, weights_of(local.graph, op, how, part));
   out.scattered = local.training.sent_gradients(weights);
   if (placement.shards_weights()) out.gathered = weights + frozen_of(local.graph, op, how, part);
   return out;

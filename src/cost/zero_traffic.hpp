@@ -14,6 +14,11 @@ struct ZeroTraffic {
   layout::GroupScope among = layout::GroupScope::sharers;
 };
 
+/// Bytes of an operator's weights once gathered, or of their gradients before they are scattered: with the padding
+/// of parts of whole experts.
+core::Bytes gathered_weights(const Problem& local, const plan::Stage& stage, core::OpId id,
+                             core::Bytes weights);
+
 /// With ZeRO 2 gradients are scattered, with ZeRO 3 weights are gathered besides. `local`: the stage's
 /// LocalProblem, whose experts are those of one device.
 ZeroTraffic zero_traffic(const Problem& local, const plan::Stage& stage, core::OpId op, plan::Partition how);

@@ -10,6 +10,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/cost/curve_costs.hpp"
+#include "penstock/experiment/spec.hpp"
 #include "penstock/graph/work.hpp"
 #include "penstock/plan/plan_file.hpp"
 #include "penstock/plan/violations.hpp"
@@ -140,6 +141,15 @@ ChosenTraining choose_training(const frameworks::NamedModel& model, const cluste
   if (!stated.reserved && language && cluster::takes_usual_reserve(cluster))
     out.reserved = cluster::reserve_of(stated.framework);
   return out;
+}
+
+bool choose_attention(plan::ModelRef& model) {
+  constexpr const char* kAttention = "flash";
+  const std::string usual = models::default_of(model.name, "attention");
+  if (usual.empty() || usual == kAttention || model.parameters.contains("attention")) return false;
+  model.label = model_name(model);
+  model.parameters["attention"] = kAttention;
+  return true;
 }
 
 std::optional<core::Bytes> usual_reserve(const cost::Problem& problem, const plan::Plan& plan) {

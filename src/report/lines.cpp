@@ -78,7 +78,9 @@ std::string by_character(std::string_view text, const Shown& shown) {
 }
 
 /// True before the sign of "18.7 %", which belongs to its number.
-bool before_percent(std::string_view text, std::size_t blank) { return text.substr(blank).starts_with(" %"); }
+bool before_percent(std::string_view text, std::size_t blank) {
+  return text.substr(blank).starts_with(" %");
+}
 
 /// The last blank up to `end` that may end a line.
 std::size_t last_break(std::string_view text, std::size_t end) {

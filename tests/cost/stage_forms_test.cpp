@@ -44,9 +44,9 @@ std::vector<double> seconds(const cost::OpTime& time) {
 
 auto all_of(const cost::StageLoad& load) {
   const auto& [parameters, activations, inputs, outputs, workspace, largest, fresh, statistics, deferred,
-               frozen, experts, saved, released, framework, bucket] = load;
+               frozen, experts, whole_experts, saved, released, framework, bucket] = load;
   return std::tuple(parameters, activations, inputs, outputs, workspace, largest, fresh, statistics, deferred,
-                    frozen, experts, saved, released, framework, bucket);
+                    frozen, experts, whole_experts, saved, released, framework, bucket);
 }
 
 /// Costs of a stage that name no operators and devices; nothing of a stage that cannot be divided.
@@ -209,6 +209,19 @@ TEST_CASE("runs of operators that have one form cost the same under every runtim
     CHECK(check_operators(models::build("dlrm", {{"branches", "3"}}), cluster, 8) > 20);
     CHECK(check_operators(models::build("candle_uno", {{"towers", "3"}}), cluster, 8) > 20);
   }
+}
+
+TEST_CASE("operators with one reader together have another form than those with one each") {
+  const auto graph = support::tiny_graph(7, {{0, 2}, {1, 2}, {3, 5}, {4, 6}});
+  const auto cluster = support::tiny_cluster(1);
+  const cost::Problem problem{graph, cluster, kCosts, {1}};
+  cost::StageForms forms(problem);
+  const auto form = [&](std::size_t a, std::size_t b) {
+    return forms.operators(Operators{OpId(a), OpId(b)}).number;
+  };
+  CHECK(form(0, 3) == form(1, 4));
+  CHECK(form(0, 3) == form(3, 4));
+  CHECK(form(0, 1) != form(3, 4));
 }
 
 TEST_CASE("the first input, which fetches the batch, has a form of its own") {

@@ -98,7 +98,7 @@ TEST_CASE("a comparison's page draws every plan, those for cost on the devices t
     }
     CHECK(page.winner.starts_with(found.rows.front().planner + " is first by cost: $") ==
           (aim == experiment::SearchAim::cost));
-    CHECK(page.summary.starts_with("No plan with a flush takes less than "));
+    CHECK(page.summary.find("No plan with a flush takes less than ") != std::string::npos);
   }
 }
 

@@ -100,6 +100,10 @@ TEST_CASE("texts by other hands read as the regular expressions read them") {
   }
 }
 
+TEST_CASE("the last stage has no bar, so it joins no run even without a loss") {
+  CHECK(to_layout({{true, 1, 0, false}, {false, 2, 0, false}, {false, 2, 0, false}}) == "Et|tt|tt");
+}
+
 TEST_CASE("text that is no layout is refused") {
   CHECK(refusal("Ett|xL") == "layout 'Ett|xL': 'x' is none of E, t, m, L");
   CHECK(refusal("tt|L") == "layout 'tt|L': E must appear once, at the beginning");

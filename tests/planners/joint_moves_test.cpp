@@ -104,6 +104,24 @@ TEST_CASE("ranks joined in pairs have the devices and the work of both, halved o
   CHECK(planners::joined(three).empty());
 }
 
+TEST_CASE("units move between stages with others in between, which keep their number") {
+  const RowSpace row;
+  const PlanDraft three = row.draft({3, 4, 6});
+  std::vector<std::vector<std::size_t>> found;
+  for (const planners::Move& move : planners::shift_moves(planners::MoveContext(row.space, three))) {
+    PlanDraft next = three;
+    move(next);
+    found.push_back(ends(next.plan));
+  }
+  // From a to b one, from a to c one, and two of each; from c to a and to b one each; b has one unit.
+  const std::vector<std::vector<std::size_t>> all = {{2, 4, 6}, {1, 4, 6}, {2, 3, 6},
+                                                     {1, 2, 6}, {4, 5, 6}, {3, 5, 6}};
+  std::ranges::sort(found);
+  auto expected = all;
+  std::ranges::sort(expected);
+  CHECK(found == expected);
+}
+
 TEST_CASE("one move lowers the degree and shards the replicas' copies; neither change fits by itself") {
   const RowSpace row;
   PlanDraft whole = row.draft({6});

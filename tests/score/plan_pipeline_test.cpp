@@ -191,6 +191,20 @@ TEST_CASE("a bound hides all-reduces behind what is computed again, too") {
   CHECK(exposed() == support::near(8e-6 - 2e-6, 1e-5));
 }
 
+TEST_CASE("a bound shows the last bucket's all-reduce even where the pass hides the others") {
+  const auto g = support::matrices(2);
+  const auto cluster = support::tiny_cluster(2);
+  const auto costs = support::FixedCosts::uniform(2, 6e-6, 6e-6);
+  plan::Training training{2};
+  training.bucket = core::Bytes(4000);
+  const cost::Problem problem{g, cluster, costs, training};
+  auto stage = support::stage(0, 1, 2, 1);
+  stage.micro_batch = 2;
+  // 4 us each: a's backward pass of 6 us hides b's, and nothing hides a's.
+  CHECK(score::ExposedReduction(problem, stage, stage.operators).time(0, 1).value() ==
+        support::near(4e-6, 1e-5));
+}
+
 TEST_CASE("recomputation is early only if the plan has it so") {
   OperatorRow row = two_by_two();
   const auto early = [&](plan::Recomputation how) {

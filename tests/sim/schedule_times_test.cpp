@@ -12,6 +12,7 @@
 #include "penstock/core/random.hpp"
 #include "penstock/schedule/catalogue.hpp"
 #include "penstock/schedule/schedule_csv.hpp"
+#include "src/sim/live_stages.hpp"
 #include "support/near.hpp"
 #include "support/reference_data.hpp"
 
@@ -476,4 +477,21 @@ TEST_CASE("a schedule that outlasts the clock is refused") {
   };
   CHECK(to_seconds(sim::simulate_schedule(schedule(1), costs).makespan).value() == support::near(3e6));
   CHECK_THROWS_AS(sim::simulate_schedule(schedule(2), costs), core::BadInput);
+}
+
+TEST_CASE("what a partner takes back at the moment of a forward pass makes room for it") {
+  // The first rank leaves an activation with the second from 1 to 5, where a second pass of that rank begins.
+  using schedule::Action;
+  using schedule::ActionKind;
+  Schedule pair;
+  pair.rank_of_stage = {0, 1};
+  pair.ranks = {{schedule::forward(0, 0), Action{ActionKind::evict, 0, 0}, Action{ActionKind::load, 0, 0}},
+                {schedule::forward(1, 0), schedule::forward(1, 1)}};
+  const auto from = [](double start, double end) {
+    return sim::TimeInterval{unit_steps(start), unit_steps(end)};
+  };
+  CHECK(sim::peak_live(pair, {{from(0, 1), from(1, 1), from(5, 5)}, {from(2, 3), from(5, 6)}}) ==
+        std::vector<int>{1, 2});
+  CHECK(sim::peak_live(pair, {{from(0, 1), from(1, 1), from(5, 5)}, {from(2, 3), from(4, 5)}}) ==
+        std::vector<int>{1, 3});
 }

@@ -31,6 +31,9 @@ struct FrameworkMemory {
   bool saves_gathered = false;
   /// True: the last stage keeps the received tensor of every micro-batch until the step ends (torch's pipelining).
   bool keeps_inputs = false;
+  /// True: sharding cuts a weight along its first dimension only. The experts of transformers 5 are one weight per
+  /// layer, experts first, so that devices keep whole experts (torch's FSDP2, fully_shard without a placement).
+  bool shards_whole_experts = false;
   /// Numbers, in the precision of weights, of each buffer in which ZeRO's gradients are reduced.
   std::int64_t bucket_numbers = 0;
   friend bool operator==(const FrameworkMemory&, const FrameworkMemory&) = default;
@@ -38,9 +41,13 @@ struct FrameworkMemory {
 
 /// Returns a framework that holds no less than either.
 inline FrameworkMemory more_of(const FrameworkMemory& a, const FrameworkMemory& b) {
-  return {std::min(a.split, b.split),       a.copies_gradients || b.copies_gradients,
-          a.makes_lists || b.makes_lists,   a.saves_gathered || b.saves_gathered,
-          a.keeps_inputs || b.keeps_inputs, std::max(a.bucket_numbers, b.bucket_numbers)};
+  return {std::min(a.split, b.split),
+          a.copies_gradients || b.copies_gradients,
+          a.makes_lists || b.makes_lists,
+          a.saves_gathered || b.saves_gathered,
+          a.keeps_inputs || b.keeps_inputs,
+          a.shards_whole_experts || b.shards_whole_experts,
+          std::max(a.bucket_numbers, b.bucket_numbers)};
 }
 
 }  // namespace penstock::cluster

@@ -25,6 +25,8 @@ core::Bytes saved_bytes(const Problem& problem, const graph::Operator& op);
 
 /// Memory of the framework that runs the cluster's devices; of several, what any of them holds.
 cluster::FrameworkMemory framework_memory(const Problem& problem);
+/// Experts of a mixture that sharding keeps whole; 0: none (FrameworkMemory::shards_whole_experts).
+std::int64_t whole_experts(const cluster::FrameworkMemory& framework, const graph::Operator& op);
 
 /// Sums over whole operators; `activations` are those of the framework. `released` is that of the loss; what
 /// else the framework releases is in the load of a stage (sharding.hpp).

@@ -31,7 +31,9 @@ struct StageLoad {
   MemoryLine deferred{};     ///< by samples: what a split backward pass leaves to its weight gradients
   core::Bytes frozen{};      ///< weights that do not train: no gradient, no state, one version
   core::Bytes experts{};     ///< of `parameters`, those of mixtures
-  core::Bytes saved{};       ///< where some are computed again, those that are held from the forward pass on
+  std::int64_t
+      whole_experts{};  ///< least experts of a mixture, where the framework shards whole ones only; 0: not
+  core::Bytes saved{};  ///< where some are computed again, those that are held from the forward pass on
   core::Bytes
       released{};  ///< of activations, saved and inputs: what ends with the input gradient where weight
                    ///< gradients have a pass of their own (cluster::SplitBackward)
@@ -67,7 +69,7 @@ struct MemoryRule {
 plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, const plan::Training& training,
                                 std::int64_t samples, std::int64_t in_flight,
                                 std::optional<std::int64_t> whole = {},
-                                const plan::ReplicaPlacement& placement = {});
+                                plan::ReplicaPlacement placement = {});
 
 using plan::samples_per_device;
 

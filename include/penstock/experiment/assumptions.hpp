@@ -52,6 +52,10 @@ struct ChosenTraining {
 ChosenTraining choose_training(const frameworks::NamedModel& model, const cluster::Cluster& cluster,
                                const StatedTraining& stated);
 
+/// Gives a model flash attention unless it states its attention: the zoo's other defaults are those of papers.
+/// Returns true if that changed the model.
+bool choose_attention(plan::ModelRef& model);
+
 /// Usual reserve for a search near a plan of a language model. None if the plan or the cluster's file states
 /// one, or if the plan needs that memory itself. The plan must be complete.
 std::optional<core::Bytes> usual_reserve(const cost::Problem& problem, const plan::Plan& plan);

@@ -21,18 +21,29 @@ struct ReplicaPlacement {
   std::int64_t shards = 1;                       ///< devices that hold one part each of what is sharded
   std::int64_t copies = 1;                       ///< copies of each part
   std::int64_t expert_shards = 1;                ///< devices that hold one part each of a mixture's experts
+  std::int64_t whole_experts = 0;  ///< experts of a layer, where no part is less than one; 0: parts are equal
 
   bool shards_weights() const { return weights == OverReplicas::shard; }
   bool shards_gradients() const { return gradients == OverReplicas::shard; }
   bool shards_state() const { return state == OverReplicas::shard; }
   /// Bytes on one device for `all` bytes, of which `experts` belong to a mixture; parts are rounded up.
   core::Bytes held(core::Bytes all, core::Bytes experts, OverReplicas how) const {
-    const auto part = [](core::Bytes bytes, std::int64_t ways) {
-      return core::Bytes((bytes.value() + ways - 1) / ways);
-    };
     if (how == OverReplicas::replicate) return all;
-    if (expert_shards == shards) return part(all, shards);
-    return part(all - experts, shards) + part(experts, expert_shards);
+    if (expert_shards == shards && whole_experts == 0) return part(all, 1, shards);
+    return part(all - experts, 1, shards) + part_of_experts(experts);
+  }
+  /// Bytes of a mixture's experts once gathered: every device sends a part of the same size.
+  core::Bytes gathered(core::Bytes experts) const {
+    return whole_experts == 0 ? experts : part_of_experts(experts) * expert_shards;
+  }
+
+ private:
+  static core::Bytes part(core::Bytes bytes, std::int64_t taken, std::int64_t ways) {
+    return core::Bytes((bytes.value() * taken + ways - 1) / ways);
+  }
+  core::Bytes part_of_experts(core::Bytes experts) const {
+    if (whole_experts == 0) return part(experts, 1, expert_shards);
+    return part(experts, (whole_experts + expert_shards - 1) / expert_shards, whole_experts);
   }
 };
 
