@@ -96,7 +96,7 @@ graph::OpGraph build(std::string_view name, const std::map<std::string, std::str
     }
   }
   throw core::BadInput(fmt::format("unknown model '{}'; {} (penstock models lists all)", name,
-                                   core::did_you_mean(name, known_names())));
+                                   core::did_you_mean_name(name, known_names())));
 }
 
 }  // namespace penstock::models

@@ -49,7 +49,7 @@ def test_a_search_is_limited_as_by_the_command_line(cli):
     assert "can run" not in str(free.simulation)
     assert ps.export(limited, "megatron").text
     told = cli("plan", "--model", "llama3-8b", "-p", "layers=4", "--gpus", "8xH100", "--mini-batch", "64",
-               "--planner", "joint:evaluations=40", "--json")
+               "--option", "evaluations=40", "--json")
     assert json.loads(told)["iteration_s"] == limited.simulation.iteration_s
     better = ps.improve(limited, evaluations=40)
     assert ps.export(better, "megatron").text

@@ -164,7 +164,7 @@ CLI::Validator one_of(std::vector<std::string> known) {
   return CLI::Validator(
       [known = std::move(known)](std::string& given) {
         const bool found = std::find(known.begin(), known.end(), given) != known.end();
-        return found ? std::string() : "'" + given + "' is unknown; " + core::did_you_mean(given, known);
+        return found ? std::string() : "'" + given + "' is unknown; " + core::did_you_mean_name(given, known);
       },
       "", names);
 }

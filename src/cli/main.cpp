@@ -47,9 +47,16 @@ std::string called_otherwise(const CLI::App& app, std::string_view given) {
       {"--micro-batch-size", "--micro-batch", "--micro-batch"},
       {"--zero", "--option max_zero=N, a limit of joint", "--option"},
       {"--zero-stage", "--option max_zero=N, a limit of joint", "--option"},
-      {"--tensor-model-parallel-size", "--option max_tensor_parallel=N", "--option"},
-      {"--context-parallel-size", "--option max_context_parallel=N", "--option"},
-      {"--expert-model-parallel-size", "--option max_expert_parallel=N", "--option"},
+      {"--tensor-model-parallel-size", "--option max_tensor_parallel=N, a limit of joint", "--option"},
+      {"--tp", "--option max_tensor_parallel=N, a limit of joint", "--option"},
+      {"--cp", "--option max_context_parallel=N, a limit of joint", "--option"},
+      {"--ep", "--option max_expert_parallel=N, a limit of joint", "--option"},
+      {"--bf16", "--precision mixed_bf16", "--precision"},
+      {"--fp16", "--precision mixed_fp16", "--precision"},
+      {"--fsdp", "--for torchtitan or --for accelerate", "--for"},
+      {"--cluster", "--gpus", "--gpus"},
+      {"--context-parallel-size", "--option max_context_parallel=N, a limit of joint", "--option"},
+      {"--expert-model-parallel-size", "--option max_expert_parallel=N, a limit of joint", "--option"},
       {"--nodes", "--gpus 8xH100xNODES", "--gpus"}};
   for (const SameOption& name : kNames)
     if (name.theirs == given && app.get_option_no_throw(std::string(name.option)))
@@ -84,6 +91,10 @@ std::string in_words(const CLI::App& app, const std::string& name, const CLI::Pa
       out = no_option(app, name, option->substr(0, option->find('=')));
     else if (!words.empty() && !app.get_subcommands({}).empty())
       out = no_command(app, words.front());
+    else if (missing && !words.empty())
+      out = fmt::format("'{}' was not expected; {}", words.front(), out);
+    else if (missing && out == "--cluster is required" && app.get_option_no_throw("--gpus"))
+      out = "--gpus or --cluster is required";
   }
   return out + "; see " + name + " --help";
 }

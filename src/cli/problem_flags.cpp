@@ -91,13 +91,16 @@ namespace {
 void compare_with_positions(const plan::ModelRef& model, bool stated) {
   const auto number = [&](const char* key) {
     const auto at = model.parameters.find(key);
-    return at == model.parameters.end() ? 0.0 : std::strtod(at->second.c_str(), nullptr);
+    if (at == model.parameters.end()) return 0.0;
+    char* end = nullptr;
+    const double value = std::strtod(at->second.c_str(), &end);
+    return *end == '\0' ? value : 0.0;  // the model refuses it
   };
   const double sequence = number("sequence"), positions = number("positions");
   if (positions > 0 && sequence > positions)
     warn(fmt::format("a sample has {:.0f} tokens, but the model's config has {:.0f} positions", sequence,
                      positions));
-  if (!stated && sequence < positions)
+  if (!stated && sequence > 0 && sequence < positions)
     say(fmt::format("note: a sample has {:.0f} tokens; the model's config allows {:.0f} (-p sequence=N)\n",
                     sequence, positions));
 }

@@ -33,16 +33,20 @@ bool is_file_name(std::string_view name) {
 
 namespace {
 
+bool is_short_form(const std::string& name) {
+  try {
+    return parse_short_form(name).has_value();
+  } catch (const core::BadInput&) {
+    return false;
+  }
+}
+
 /// Returns "8xH100" for "H100x8"; empty for names without that form.
 std::string other_way_round(const std::string& name) {
   const auto at = name.rfind('x');
   if (at == name.npos) return "";
   const std::string swapped = name.substr(at + 1) + "x" + name.substr(0, at);
-  try {
-    return parse_short_form(swapped) ? swapped : "";
-  } catch (const core::BadInput&) {
-    return "";
-  }
+  return is_short_form(swapped) ? swapped : "";
 }
 
 }  // namespace
@@ -58,6 +62,9 @@ std::string cluster_text(const std::string& name) {
   if (const std::string other = other_way_round(name); !other.empty())
     throw core::BadInput(fmt::format(
         "'{}' is no cluster: GPUs per node stand first, then their type: did you mean '{}'?", name, other));
+  if (const std::string whole = "8x" + name; is_short_form(whole))
+    throw core::BadInput(fmt::format(
+        "'{}' is no cluster: GPUs per node stand before their type: did you mean '{}'?", name, whole));
   throw core::BadInput("'" + name +
                        "' is no built-in cluster (and no file: those have a '.' or a '/'; nor a short form "
                        "such as 8xH100x4); " +

@@ -180,6 +180,12 @@ std::optional<PredictionError> prediction_error(std::string_view device_type) {
   return found == known_errors().end() ? std::nullopt : std::optional(found->second);
 }
 
+std::optional<PredictionError> prediction_error(const cluster::DeviceType& type) {
+  const auto named = prediction_error(type.name);
+  const auto choice = named ? std::nullopt : curves_for(type);
+  return choice && choice->own ? prediction_error(choice->curves->name) : named;
+}
+
 double largest_prediction_error() {
   double out = 0;
   for (const auto& [type, error] : known_errors()) out = std::max(out, error.mean);
@@ -246,7 +252,7 @@ cluster::Cluster CurveCosts::completed(const cluster::Cluster& cluster) const {
 
 namespace {
 
-std::string prediction_text(const std::string& type) {
+std::string prediction_text(const cluster::DeviceType& type) {
   const auto known = prediction_error(type);
   if (!known) return "; no measured runs to compare with";
   return fmt::format("; expected error {:.0f} % ({} measured runs in {} set{})", known->mean * 100,
@@ -272,7 +278,7 @@ std::string CurveCosts::source_on(const cluster::Cluster& cluster) const {
       part += fmt::format(", x{:.3g} under sustained load", slowdown);
     else if (choice && choice->own)
       part += " under sustained load";
-    if (slowdown == usual) part += prediction_text(type.name);
+    if (slowdown == usual) part += prediction_text(type);
     if (std::ranges::find(parts, part) == parts.end()) parts.push_back(std::move(part));
   }
   return fmt::format("{}", fmt::join(parts, "; "));

@@ -15,9 +15,11 @@ namespace {
 
 std::string compared(double before, double after) {
   const double percent = (after / before - 1) * 100;
-  const std::string than = std::abs(percent) < 0.05 ? "as long as the plan"
-                                                    : fmt::format("{:.1f} % {}", std::abs(percent),
-                                                                  percent > 0 ? "longer" : "less");
+  const std::string than =
+      std::abs(percent) < 0.05
+          ? "as long as the plan"
+          : fmt::format("{:.1f} % {} than the plan would there ({})", std::abs(percent),
+                        percent > 0 ? "longer" : "less", core::show(core::Seconds(before)));
   return fmt::format("the nearest plan that it can run takes {} per iteration in simulation, {}",
                      core::show(core::Seconds(after)), than);
 }
@@ -26,7 +28,8 @@ std::string compared(double before, double after) {
 void find_nearest(const frameworks::Framework& framework, const cost::Problem& problem,
                   const plan::Plan& plan, const std::string& file, RunnablePlan& out) {
   auto next = frameworks::nearest(framework, problem.graph, plan);
-  out.nearest = "no plan near it is known that it can run";
+  out.nearest = fmt::format(
+      "no plan near it is known that it can run (penstock plan --for {} searches for one)", framework.name);
   if (!next) return;
   const cost::Problem asked{problem.graph, problem.cluster, problem.costs, next->training};
   derive_in_flight(asked, *next, file);

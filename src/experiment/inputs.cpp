@@ -75,7 +75,7 @@ namespace {
 
 /// A released name may have a dot, so a misspelt one looks like a file.
 core::BadInput no_model(const std::string& name) {
-  const std::string hint = core::did_you_mean(name, models::known_names());
+  const std::string hint = core::did_you_mean_name(name, models::known_names());
   return core::BadInput(fmt::format("there is no model file or folder '{}'{}", name,
                                     hint.starts_with("did you mean") ? "; " + hint : ""));
 }

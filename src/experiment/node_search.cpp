@@ -25,7 +25,8 @@ std::vector<int> short_counts(int low, int high, int bits) {
 
 std::optional<int> least_nodes(int first, int most, const std::function<bool(int)>& enough) {
   constexpr int kCoarse = 2, kFine = 4;
-  const std::vector<int> ladder = short_counts(1, most, kCoarse);
+  std::vector<int> ladder = short_counts(1, most, kCoarse);
+  if (ladder.back() != most) ladder.push_back(most);
   auto at = std::min(std::ranges::lower_bound(ladder, first), std::prev(ladder.end()));
   int low = 0, high = 0;  // not enough, enough
   if (enough(*at)) {

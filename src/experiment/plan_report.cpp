@@ -291,6 +291,13 @@ std::optional<core::Seconds> free_order_time(const cost::Problem& problem,
   return to_seconds(sim::simulate_time(problem, scheduled, free));
 }
 
+/// Stages of one device have their peaks at different moments.
+std::string shared_devices_line(const report::CellResult& row) {
+  return *row.stages > *row.pipeline_parallel
+             ? "Devices hold several stages. Memory is that of a stage by itself; a device needs less than the sum.\n"
+             : "";
+}
+
 std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                        const sim::SimulationOptions& simulation, const ReportExtras& beside,
                        const report::ScreenLimits& screen) {
@@ -339,11 +346,12 @@ std::string plan_table(const cost::Problem& problem, const CellOutcome& outcome,
                               perturbed->filling ? in_words(*perturbed->filling) + "\n" : "")
                 : "";
   return fmt::format(
-      "{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; bubble "
+      "{}{}\n{}: {:.1f} samples/s{}\ndepth {} of {} stages; estimated iteration {}, simulated {}; idle "
       "{:.1f} % (exposed communication {:.1f} %), peak memory {} of {}\n{}{}{}{}{}{}{}{}{}{}{}{}{}{}",
-      table.text(screen), *row.strategy, *row.samples_per_s, rates(row), *row.depth, *row.stages,
-      show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)), *row.bubble * 100,
-      outcome.summary->exposed_communication * 100, show(core::Bytes(*row.peak_memory_bytes)),
+      table.text(screen), shared_devices_line(row), *row.strategy, *row.samples_per_s, rates(row), *row.depth,
+      *row.stages, show(core::Seconds(*row.estimate_s)), show(core::Seconds(*row.iteration_s)),
+      *row.bubble * 100, outcome.summary->exposed_communication * 100,
+      show(core::Bytes(*row.peak_memory_bytes)),
       show(capacity_of_fullest(problem.cluster, *outcome.summary)) +
           (reserved ? " that are not reserved" : "") +
           verdict_note(memory_verdict(problem.cluster, *outcome.summary)),

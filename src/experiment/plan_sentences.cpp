@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <span>
 
 #include "penstock/core/quantity_text.hpp"
 #include "penstock/experiment/inputs.hpp"
@@ -109,6 +111,19 @@ bool recomputes_cores_alone(const plan::Plan& plan) {
   });
 }
 
+/// Returns "activations", "the activations of the first 2 layers", or "... of some layers" where stages differ.
+std::string recomputed_words(const plan::Plan& plan) {
+  if (recomputes_cores_alone(plan)) return "the scores of attention";
+  std::set<std::int64_t> layers;  // 0: all
+  for (const plan::Stage& stage : plan.stages)
+    if (stage.recompute) layers.insert(stage.recompute.first);
+  if (layers == std::set<std::int64_t>{0}) return "activations";
+  if (layers.size() > 1) return "the activations of some layers";
+  const std::int64_t first = *layers.begin();
+  return first == 1 ? "the activations of the first layer"
+                    : fmt::format("the activations of the first {} layers", first);
+}
+
 /// "All 4 stages recompute activations in the backward pass".
 std::string recomputation_words(const plan::Plan& plan, const plan::Strategy& strategy) {
   if (strategy.recomputing == 0) return "Activations are kept until the backward pass";
@@ -117,8 +132,7 @@ std::string recomputation_words(const plan::Plan& plan, const plan::Strategy& st
       : strategy.recomputing == strategy.stages
           ? fmt::format("All {} stages recompute", strategy.stages)
           : fmt::format("{} of {} stages recompute", strategy.recomputing, strategy.stages);
-  return fmt::format("{} {} in the backward pass", who,
-                     recomputes_cores_alone(plan) ? "the scores of attention" : "activations");
+  return fmt::format("{} {} in the backward pass", who, recomputed_words(plan));
 }
 
 std::string batch_sentence(const plan::Plan& plan, const plan::Strategy& strategy) {
@@ -149,7 +163,10 @@ std::string losses_sentence(const sim::Waterfall& waterfall) {
   for (std::size_t i = 0; i < std::min(kMost, parts.size()); ++i)
     words.push_back(fmt::format("{} ({}{})", name(parts[i]), core::show_share(waterfall.share(parts[i])),
                                 i == 0 ? " of their time" : ""));
-  return fmt::format("Devices lose time mostly to {}.", listed(words));
+  const auto shown = std::span(parts).first(words.size());
+  const bool hot = std::ranges::count(shown, sim::TimePart::sustained) > 0;
+  return fmt::format("Devices lose time mostly to {}.{}", listed(words),
+                     hot ? " Sustained load slows every kernel of a hot GPU, whatever the plan." : "");
 }
 
 /// `ranks`: device sets; if there is one, a stage's saving has no meaning.

@@ -60,7 +60,7 @@ void set_margin(const cost::Problem& problem, const SizingMachine& machine, Size
   const bool curves = dynamic_cast<const cost::CurveCosts*>(&problem.costs) != nullptr;
   out.measured = curves;
   for (const cluster::DeviceType& type : problem.cluster.types()) {
-    const auto known = curves ? cost::prediction_error(type.name) : std::nullopt;
+    const auto known = curves ? cost::prediction_error(type) : std::nullopt;
     out.margin = std::max(out.margin, known ? known->mean : cost::largest_prediction_error());
     out.measured = out.measured && known;
   }

@@ -379,7 +379,7 @@ const Framework& framework_named(std::string_view name, std::string_view version
     throw core::BadInput(
         fmt::format("{} {} is not known; known: {}", name, version, fmt::join(versions, ", ")));
   throw core::BadInput(
-      fmt::format("unknown framework '{}'; {}", name, core::did_you_mean(name, framework_names())));
+      fmt::format("unknown framework '{}'; {}", name, core::did_you_mean_name(name, framework_names())));
 }
 
 std::vector<std::string> refusals(const Framework& framework, const graph::OpGraph& graph,

@@ -206,7 +206,7 @@ expect 0 "--num-layers 4" "$penstock" export runnable.yaml --to megatron
 expect 0 "plans that Megatron-LM can run (--for any)" "$penstock" plan --model llama3-8b -p layers=2 --gpus 8xH100
 expect 0 "framework megatron (--framework), costs" \
   "$penstock" plan --model llama3-8b -p layers=2 --gpus 8xH100 --for any --planner data_parallel
-expect 0 "note: Megatron-LM has no words for router_offset=yes of the model decoder: the search is not limited" \
+expect 0 "note: Megatron-LM has no words for router_offset=yes of the model gpt-oss-120b" \
   "$penstock" plan --model gpt-oss-120b -p layers=2 --gpus 8xH100 --option evaluations=0
 expect 0 "plans that accelerate can run" "$penstock" plan --model llama3-8b --gpus 8xH100 --for accelerate -o sharded.yaml
 expect 0 "parallelism_config_dp_shard_size: 8" "$penstock" export sharded.yaml --to accelerate

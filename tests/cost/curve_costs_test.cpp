@@ -139,6 +139,13 @@ TEST_CASE("the source lists tables, slow-down, relatives and comparisons") {
       "data sheet of H200 with the efficiency of H100, its nearest measured relative, x1.44 under sustained "
       "load; no measured runs to compare with");
   CHECK(source("host").starts_with("data sheet of "));
+  const cluster::Cluster built_in = cluster::load_cluster("8xA100-80");
+  std::vector<cluster::DeviceType> types = built_in.types();
+  types.front().name = "a100_80_of_rack_2";  // as the file of a mixed cluster may call it
+  const std::vector<cluster::Link> links(built_in.links().begin(), built_in.links().end());
+  const cluster::Cluster renamed("renamed", types, built_in.devices(),
+                                 built_in.points().size() - built_in.size(), links);
+  CHECK(cost::source_of(kCurves, kCurves.completed(renamed)) == source("8xA100-80"));
   const auto own = kCurves.completed(cluster::load_cluster("8xH100").slowed_by(1.6));
   CHECK(cost::source_of(kCurves, own) == "H100 kernel tables, x1.6 by the cluster's kernel_slowdown");
 }

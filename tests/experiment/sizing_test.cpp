@@ -158,6 +158,8 @@ TEST_CASE("the fewest nodes are found wherever the search begins, among counts o
       CHECK((!fewer || *fewer < least));
     }
   CHECK_FALSE(experiment::least_nodes(3, 64, [](int) { return false; }));
+  CHECK(experiment::least_nodes(14, 15, [](int nodes) { return nodes >= 14; }) ==
+        14);  // 15 is known to be enough
   CHECK(experiment::next_lower_count(16) == 15);
   CHECK(experiment::next_lower_count(72) == 64);
   CHECK_FALSE(experiment::next_lower_count(1));

@@ -102,6 +102,7 @@ TEST_CASE("accelerate has no pipelines, and no tensor parallelism of whole copie
   piped.stages[0].devices.resize(4);
   piped.stages[1].devices.erase(piped.stages[1].devices.begin(), piped.stages[1].devices.begin() + 4);
   for (auto& stage : piped.stages) stage.micro_batch = 4;
+  CHECK(written(piped) == "accelerate has no pipelines: the plan has PP2");
   const auto near = nearest(accelerate(), llama(), piped);
   REQUIRE(near);
   REQUIRE(near->stages.size() == 1);

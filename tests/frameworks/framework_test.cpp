@@ -796,6 +796,7 @@ TEST_CASE("torchtitan 0.3 is handed a config function, with modules of every sta
   CHECK(to("torchtitan", windowed, windowed.plan({1, 3}, 2)) ==
         "torchtitan gets plans of llama with window=0 only: the model has 16");
   CHECK(says(older_titan(windowed, windowed.plan({1, 3}, 2)), "window 16"));
+  CHECK(says(to("megatron", windowed, windowed.plan({1, 3}, 2)), "--window-size \"(15,0)\""));  // and itself
 }
 
 TEST_CASE("a replica of one stage takes a micro-batch at a time, and accumulates") {

@@ -4,6 +4,9 @@
 
 #include <atomic>
 
+#include "models/catalogue.hpp"
+#include "penstock/cost/analytic.hpp"
+#include "penstock/planners/planner.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/score/validate.hpp"
@@ -108,6 +111,19 @@ TEST_CASE("a plan that does not fit is made to fit, by less in flight or by reco
   CHECK(score::violations(problem, planners::planner("aceso").plan(problem, pinned, {}).plan).empty());
   const cost::Problem hopeless{kRow, tighter, kSeconds, {8, plan::Optimizer::sgd}};
   CHECK_THROWS_AS(planners::alleviate(hopeless, pinned, start, {}), core::Infeasible);
+}
+
+TEST_CASE("a free search climbs at each micro-batch size by itself, too") {
+  const auto graph = models::build("case_study", {{"layers", "1"}});
+  const auto cluster = support::tiny_cluster(4);
+  const cost::AnalyticCosts costs;
+  const cost::Problem problem{graph, cluster, costs, {16, plan::Optimizer::sgd}};
+  const auto states = [&](std::optional<std::int64_t> micro_batch) {
+    planners::SearchOptions options;
+    options.micro_batch = micro_batch;
+    return planners::planner("aceso").plan(problem, options, {}).states;
+  };
+  CHECK(states({}) > states(1) + states(2) + states(4));
 }
 
 TEST_CASE("a start of more than three times the best answer's time is judged, and left as it is") {

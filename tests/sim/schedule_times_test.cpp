@@ -479,7 +479,7 @@ TEST_CASE("a schedule that outlasts the clock is refused") {
   CHECK_THROWS_AS(sim::simulate_schedule(schedule(2), costs), core::BadInput);
 }
 
-TEST_CASE("what a partner takes back at the moment of a forward pass makes room for it") {
+TEST_CASE("a partner that takes an activation back when a forward pass begins makes room for it") {
   // The first rank leaves an activation with the second from 1 to 5, where a second pass of that rank begins.
   using schedule::Action;
   using schedule::ActionKind;

@@ -43,6 +43,8 @@ struct PredictionError {
 };
 /// By the type's name; none: no run of such devices was predicted. From results/published/curves.
 std::optional<PredictionError> prediction_error(std::string_view device_type);
+/// By the type's name, else by that of the curves that were measured on it: a cluster file may call it otherwise.
+std::optional<PredictionError> prediction_error(const cluster::DeviceType& type);
 /// The largest mean error of any type: an assumption for types without measured runs.
 double largest_prediction_error();
 
