@@ -132,10 +132,11 @@ class RlSimulation {
     const double transfer = static_cast<double>(totals_.transfer - warm_totals_.transfer) / time;
     RlOutcome out;
     out.step = core::to_seconds(core::Picoseconds(totals_.time - warm_totals_.time)) / steps;
-    out.trainer_idle = 1 - static_cast<double>(totals_.trainer - warm_totals_.trainer) / time - transfer;
-    out.generator_idle =
-        1 - static_cast<double>(totals_.generator - warm_totals_.generator) / (time * setting_.instances) -
-        transfer;
+    const auto idle = [&](std::int64_t busy, double of) {
+      return std::max(0.0, 1 - static_cast<double>(busy) / (time * of) - transfer);
+    };
+    out.trainer_idle = idle(totals_.trainer - warm_totals_.trainer, 1);
+    out.generator_idle = idle(totals_.generator - warm_totals_.generator, setting_.instances);
     std::int64_t generation = 0, staleness = 0, samples = 0;
     for (std::int64_t b = warm_; b < last_; ++b) {
       const BatchProgress& batch = batches_[static_cast<std::size_t>(b)];
