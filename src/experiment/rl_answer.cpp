@@ -35,8 +35,11 @@ class PlacementStudy {
                  job_.critic.at(placement.trainer, training), training};
     setting_.instances = placement.generator / job_.instance_gpus;
     setting_.training = out.log_probabilities + out.critic + out.training;
-    for (setting_.lag = 0; setting_.lag <= (placement.colocated ? 0 : job_.lag); ++setting_.lag)
+    for (int lag = 0; lag <= (placement.colocated ? 0 : job_.lag); ++lag) {
+      setting_.lag = lag;
+      setting_.most_decoding = job_.most_decoding(lag);
       out.by_lag.push_back(jobs::rl_steps(setting_, job_.steps, stop_));
+    }
     if (placement.colocated) share_idle(out.by_lag.front());
     return out;
   }

@@ -16,7 +16,7 @@ namespace {
 using core::Yaml;
 
 constexpr int kMostGpus = 1'000'000, kMostRlSteps = 100'000, kMostLag = 1000, kMostSequences = 100'000;
-constexpr std::int64_t kMostRlTokens = 100'000'000, kMostDrawn = 100'000'000;
+constexpr std::int64_t kMostRlTokens = 100'000'000, kMostDrawn = 20'000'000;
 
 int count(const Yaml& node, int most) {
   return static_cast<int>(node.integer(1, most));
@@ -166,13 +166,18 @@ std::optional<RlPlacement> placement(const Yaml& node, const RlJob& job) {
 }
 
 RlJob read_generator(const Yaml& file, const Yaml& generator) {
-  generator.only({"gpus_per_instance", "rates", "lengths"});
+  generator.only({"gpus_per_instance", "rates", "lengths", "batches_at_once"});
   RlJob out{.rates = decode_rates(generator.at("rates")),
             .lengths = generated_lengths(generator.at("lengths"))};
   out.gpus = count(file.at("gpus"), kMostGpus);
   out.instance_gpus = count(generator.at("gpus_per_instance"), out.gpus);
   out.samples =
       file.at("prompts").integer(1, 1'000'000) * file.at("samples_per_prompt").integer(1, 1'000'000);
+  if (const auto most = generator.find("batches_at_once")) {
+    out.batches_at_once = most->number();
+    if (!(*out.batches_at_once > 0) || *out.batches_at_once > kMostLag)
+      most->fail("expected above 0 and at most 1000");
+  }
   if (out.samples > 1'000'000) file.at("prompts").fail("expected at most 1,000,000 samples per step");
   return out;
 }
@@ -204,6 +209,11 @@ core::Seconds GpuTimes::at(int gpus, core::Seconds training) const {
   return (gpu_seconds(*below) * (1 - share) + gpu_seconds(*above) * share) / gpus;
 }
 
+std::int64_t RlJob::most_decoding(int at_lag) const {
+  const double batches = batches_at_once.value_or(std::max(1, at_lag));
+  return std::max<std::int64_t>(1, std::llround(batches * static_cast<double>(samples)));
+}
+
 RlJob read_rl_job(const Yaml& file) {
   file.only({"gpus", "prompts", "samples_per_prompt", "lag", "generator", "trainer", "reward", "transfer",
              "update", "placement", "steps", "seed"});
@@ -218,7 +228,7 @@ RlJob read_rl_job(const Yaml& file) {
   if (const auto node = file.find("seed"))
     out.seed = static_cast<std::uint64_t>(node->integer(0, 1'000'000'000));
   if (out.samples * (out.steps + 2 * out.lag + 4) > kMostDrawn)
-    file.at("prompts").fail("expected at most 100,000,000 sequences in all steps: take fewer steps");
+    file.at("prompts").fail("expected at most 20,000,000 sequences in all steps: take fewer steps");
   return out;
 }
 

@@ -23,8 +23,8 @@ DecodeRates::DecodeRates(const std::vector<std::pair<int, double>>& entries) : r
   }
 }
 
-Generator::Generator(const DecodeRates& rates, int instances)
-    : rates_(rates), instances_(static_cast<std::size_t>(instances)) {
+Generator::Generator(const DecodeRates& rates, int instances, std::int64_t most)
+    : rates_(rates), instances_(static_cast<std::size_t>(instances)), most_(most) {
   for (std::size_t i = 0; i < instances_.size(); ++i) by_load_.emplace(0, i);
 }
 
@@ -52,7 +52,8 @@ void Generator::schedule(std::size_t at) {
 void Generator::fill(core::Picoseconds now, const std::function<void(std::int64_t)>& started) {
   if (paused_ || closed_) return;
   std::set<std::size_t> changed;
-  while (!queue_.empty() && by_load_.begin()->first < static_cast<std::size_t>(rates_.most())) {
+  while (!queue_.empty() && decoding_ < most_ &&
+         by_load_.begin()->first < static_cast<std::size_t>(rates_.most())) {
     const auto [load, at] = *by_load_.begin();
     by_load_.erase(by_load_.begin());
     by_load_.emplace(load + 1, at);

@@ -21,7 +21,7 @@ class RlSimulation {
  public:
   RlSimulation(const RlSetting& setting, int steps)
       : setting_(setting),
-        generator_(setting.rates, setting.instances),
+        generator_(setting.rates, setting.instances, setting.most_decoding),
         warm_(2 * setting.lag + 4),
         last_(warm_ + steps) {}
 

@@ -61,6 +61,9 @@ TEST_CASE("a job has the values of its file") {
   CHECK(job.rates.tokens_per_s(8) == 200);
   CHECK(job.training.at(5, {}) == Seconds(10));
   CHECK_FALSE(job.placement);
+  CHECK(job.most_decoding(0) == 32);
+  CHECK(job.most_decoding(3) == 96);
+  CHECK(read(changed("lengths: 100", "lengths: 100\n  batches_at_once: 1.5")).most_decoding(3) == 48);
   CHECK(read(changed("transfer: 1s", "transfer: {bytes: 40GB, bandwidth: 10GB/s}")).transfer == Seconds(4));
   CHECK(read(changed("transfer: 1s", "update: drained\ntransfer: 1s")).update == jobs::WeightUpdate::drained);
   CHECK(read(changed("transfer: 1s", "placement: {trainer: 4, generator: 12}\ntransfer: 1s"))
@@ -104,7 +107,7 @@ TEST_CASE("lengths are drawn from the file's distribution, and equal for one see
 TEST_CASE("a bad job is refused with line and key") {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {changed("transfer: 1s", "transfers: 1s"), "job.yaml:10: transfers: unknown key"},
-      {changed("  lengths: 100\n", ""), "job.yaml:5: generator: missing key 'lengths'"},
+      {changed("  lengths: 100\n", ""), "job.yaml:5: generator: the key 'lengths' is missing"},
       {changed("8: 200", "8: 0"), "job.yaml:6: generator.rates.8: expected tokens per second"},
       {changed("8: 200", "x: 7"), "job.yaml:6: generator.rates.x: expected a number of sequences"},
       {changed("lengths: 100", "lengths: {counts: {5: 1}, lognormal: {median: 5, sigma: 1}}"),
@@ -112,7 +115,7 @@ TEST_CASE("a bad job is refused with line and key") {
       {changed("training: 10s", "training: 10"), "job.yaml:9: trainer.training"},
       {changed("training: 10s", "training: 50%"), "job.yaml:9: trainer.training"},
       {changed("training: 10s", "training: {model: llama}"),
-       "job.yaml:9: trainer.training: missing key 'gpu'"},
+       "job.yaml:9: trainer.training: the key 'gpu' is missing"},
       {changed("transfer: 1s", "transfer: {bytes: 1GB, bandwidth: 0GB/s}"),
        "job.yaml:10: transfer.bandwidth"},
       {changed("transfer: 1s", "transfer: 1s\nupdate: late"), "job.yaml:11: update: unknown update"},
@@ -123,6 +126,8 @@ TEST_CASE("a bad job is refused with line and key") {
       {changed("transfer: 1s", "transfer: 1s\nplacement: {trainer: 8, generator: 7}"),
        "job.yaml:11: placement.generator: expected a multiple of gpus_per_instance (2)"},
       {changed("prompts: 4", "prompts: 1000000"), "job.yaml:2: prompts: expected at most 1,000,000 samples"},
+      {changed("lengths: 100", "lengths: 100\n  batches_at_once: 0"),
+       "job.yaml:8: generator.batches_at_once"},
       {changed("gpus: 16", "gpus: 0"), "job.yaml:1: gpus"},
   };
   for (const auto& [text, message] : cases) {

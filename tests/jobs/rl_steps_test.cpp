@@ -124,6 +124,15 @@ TEST_CASE("staleness is at most the lag, shares lie within 0 and 1, and no lag i
   }
 }
 
+TEST_CASE("batches overlap in a generator with room, unless the samples that decode at once are limited") {
+  // 16 sequences fit, and each decodes in 10 s whatever the others do.
+  RlSetting setting = constant_setting(1, 0, 6, 0);
+  setting.rates = DecodeRates({{1, 10}, {8, 80}});
+  CHECK(jobs::rl_steps(setting, 12).step.value() == support::near((kGeneration + 6) / 2));
+  setting.most_decoding = 8;
+  CHECK(jobs::rl_steps(setting, 12).step.value() == support::near(kGeneration));
+}
+
 TEST_CASE("an interrupt ends the simulation") {
   const std::atomic<bool> flag(true);
   CHECK_THROWS_AS(jobs::rl_steps(constant_setting(1, 0, 1, 1), 5, core::StopToken(&flag)),

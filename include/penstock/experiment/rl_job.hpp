@@ -43,7 +43,9 @@ struct RlJob {
   int instance_gpus = 1;
   jobs::DecodeRates rates;
   sim::SequenceLengths lengths;
-  int trainer_gpus = 1;  ///< the trainer has a multiple of these
+  std::optional<double> batches_at_once{};  ///< decoding samples over samples per step; none: max(1, lag)
+  std::int64_t most_decoding(int at_lag) const;  ///< samples, with that lag
+  int trainer_gpus = 1;                          ///< the trainer has a multiple of these
   GpuTimes log_probabilities{}, critic{}, training{};
   std::optional<PlannedTraining> planned{};  ///< in place of `training`
   core::Seconds reward{}, transfer{};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <queue>
 #include <set>
@@ -33,7 +34,9 @@ class DecodeRates {
 /// are tokens to generate; prefill has no time of its own. Moments never descend from call to call.
 class Generator {
  public:
-  Generator(const DecodeRates& rates, int instances);
+  /// At most `most` sequences decode at once on all instances together.
+  Generator(const DecodeRates& rates, int instances,
+            std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
   /// Appends a sequence of a batch to the queue.
   void enqueue(std::int64_t batch, std::int64_t tokens) { queue_.push_back({batch, tokens}); }
@@ -89,7 +92,7 @@ class Generator {
   std::deque<QueuedSequence> queue_;
   std::priority_queue<SequenceEnd, std::vector<SequenceEnd>, std::greater<>> ends_;
   std::set<std::pair<std::size_t, std::size_t>> by_load_;  ///< (sequences, instance)
-  std::int64_t decoding_ = 0, busy_ = 0;
+  std::int64_t most_, decoding_ = 0, busy_ = 0;
   bool paused_ = false, closed_ = false;
 };
 

@@ -3,6 +3,7 @@
 // its own GPUs with weights that are a number of steps old.
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -25,10 +26,12 @@ const std::vector<std::string_view>& weight_update_names();
 struct RlSetting {
   DecodeRates rates;
   int instances = 1;
-  int lag = 0;               ///< steps by which weights may be old: 0 is on-policy
-  core::Seconds reward{};    ///< per batch, on resources of its own, one batch at a time
-  core::Seconds training{};  ///< per batch, all that occupies the trainer
-  core::Seconds transfer{};  ///< of the weights, occupies trainer and generator
+  int lag = 0;  ///< steps by which weights may be old: 0 is on-policy
+  std::int64_t most_decoding =
+      std::numeric_limits<std::int64_t>::max();  ///< samples at once, on all instances
+  core::Seconds reward{};                        ///< per batch, on resources of its own, one batch at a time
+  core::Seconds training{};                      ///< per batch, all that occupies the trainer
+  core::Seconds transfer{};                      ///< of the weights, occupies trainer and generator
   WeightUpdate update = WeightUpdate::in_flight;
   std::vector<std::vector<std::int64_t>>
       lengths{};  ///< [step][sample], tokens; later batches begin with the first again
