@@ -23,17 +23,17 @@ DecodeRates::DecodeRates(const std::vector<std::pair<int, double>>& entries) : r
   }
 }
 
-Generator::Generator(const DecodeRates& rates, int instances, std::int64_t most)
+SequenceGenerator::SequenceGenerator(const DecodeRates& rates, int instances, std::int64_t most)
     : rates_(rates), instances_(static_cast<std::size_t>(instances)), most_(most) {
   for (std::size_t i = 0; i < instances_.size(); ++i) by_load_.emplace(0, i);
 }
 
-double Generator::sequence_rate(const DecodingInstance& instance) const {
+double SequenceGenerator::sequence_rate(const DecodingInstance& instance) const {
   const auto sequences = static_cast<int>(instance.running.size());
   return rates_.tokens_per_s(sequences) / sequences * kPicosecond;
 }
 
-void Generator::advance(DecodingInstance& instance, std::int64_t now) {
+void SequenceGenerator::advance(DecodingInstance& instance, std::int64_t now) {
   if (!instance.running.empty() && !paused_) {
     instance.gained += static_cast<double>(now - instance.since) * sequence_rate(instance);
     busy_ += now - instance.since;
@@ -41,7 +41,7 @@ void Generator::advance(DecodingInstance& instance, std::int64_t now) {
   instance.since = now;
 }
 
-void Generator::schedule(std::size_t at) {
+void SequenceGenerator::schedule(std::size_t at) {
   DecodingInstance& instance = instances_[at];
   ++instance.version;
   if (instance.running.empty()) return void(instance.gained = 0);
@@ -49,7 +49,7 @@ void Generator::schedule(std::size_t at) {
   ends_.push({instance.since + std::llround(left / sequence_rate(instance)), at, instance.version});
 }
 
-void Generator::fill(core::Picoseconds now, const std::function<void(std::int64_t)>& started) {
+void SequenceGenerator::fill(core::Picoseconds now, const std::function<void(std::int64_t)>& started) {
   if (paused_ || closed_) return;
   std::set<std::size_t> changed;
   while (!queue_.empty() && decoding_ < most_ &&
@@ -69,13 +69,13 @@ void Generator::fill(core::Picoseconds now, const std::function<void(std::int64_
   for (const std::size_t at : changed) schedule(at);
 }
 
-std::optional<core::Picoseconds> Generator::next_end() {
+std::optional<core::Picoseconds> SequenceGenerator::next_end() {
   while (!ends_.empty() && ends_.top().version != instances_[ends_.top().instance].version) ends_.pop();
   if (ends_.empty() || paused_) return std::nullopt;
   return core::Picoseconds(ends_.top().time);
 }
 
-std::vector<std::int64_t> Generator::end_sequences() {
+std::vector<std::int64_t> SequenceGenerator::end_sequences() {
   const std::int64_t time = ends_.top().time;
   std::vector<std::int64_t> out;
   for (auto end = next_end(); end && end->value() <= time + kTogether; end = next_end())
@@ -84,7 +84,7 @@ std::vector<std::int64_t> Generator::end_sequences() {
   return out;
 }
 
-void Generator::end_on(std::size_t at, std::int64_t time, std::vector<std::int64_t>& ended) {
+void SequenceGenerator::end_on(std::size_t at, std::int64_t time, std::vector<std::int64_t>& ended) {
   DecodingInstance& instance = instances_[at];
   advance(instance, time);
   // The end is exact: rounding to picoseconds must not add up over the life of an instance.
@@ -98,18 +98,18 @@ void Generator::end_on(std::size_t at, std::int64_t time, std::vector<std::int64
   schedule(at);
 }
 
-void Generator::pause(core::Picoseconds now) {
+void SequenceGenerator::pause(core::Picoseconds now) {
   for (DecodingInstance& instance : instances_) advance(instance, now.value());
   paused_ = true;
 }
 
-void Generator::resume(core::Picoseconds now) {
+void SequenceGenerator::resume(core::Picoseconds now) {
   for (DecodingInstance& instance : instances_) instance.since = now.value();
   paused_ = false;
   for (std::size_t at = 0; at < instances_.size(); ++at) schedule(at);
 }
 
-core::Picoseconds Generator::busy(core::Picoseconds now) const {
+core::Picoseconds SequenceGenerator::busy(core::Picoseconds now) const {
   std::int64_t out = busy_;
   for (const DecodingInstance& instance : instances_)
     if (!instance.running.empty() && !paused_) out += now.value() - instance.since;

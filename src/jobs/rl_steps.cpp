@@ -151,7 +151,7 @@ class RlSimulation {
   }
 
   const RlSetting& setting_;
-  Generator generator_;
+  SequenceGenerator generator_;
   const std::int64_t warm_, last_;  ///< versions at which measuring begins and ends
   std::vector<BatchProgress> batches_;
   std::size_t rewarded_ = 0;  ///< batches that are in the reward's queue or behind it
@@ -178,7 +178,7 @@ RlOutcome rl_steps(const RlSetting& setting, int steps, core::StopToken stop) {
 
 core::Picoseconds generation_time(const DecodeRates& rates, int instances,
                                   const std::vector<std::int64_t>& lengths, core::StopToken stop) {
-  Generator generator(rates, instances);
+  SequenceGenerator generator(rates, instances);
   for (const std::int64_t tokens : lengths) generator.enqueue(0, tokens);
   core::Picoseconds now{};
   const auto ignored = [](std::int64_t) {};

@@ -17,12 +17,16 @@ expect 0 "" "$penstock" rl job.yaml --svg splits.svg
 grep -q "colocated, on-policy" splits.svg || fail "splits.svg has no line of the colocated job"
 cmp -s <("$penstock" rl job.yaml -j 1) <("$penstock" rl job.yaml -j 2) || fail "threads change the answer"
 
+# The page shows this answer.
+cmp -s <(sed -n '/^experiments\/rl.*:/,/^```/p' "$source/docs/rl.md" | sed '$d') <(cd "$source" && "$penstock" rl experiments/rl/grpo.yaml) ||
+  fail "docs/rl.md shows another answer of its command"
+
 # Training that is planned for each number of GPUs; numbers that are no whole nodes have no plan.
 sed -e 's/^gpus: .*/gpus: 16/' -e 's/multiple_of: .*/multiple_of: 4/' -e 's/gpus_per_instance: 8/gpus_per_instance: 4/' \
   -e 's/training: .*/training: {model: llama, parameters: {layers: 2}, gpu: H100, mini_batch: 64}/' job.yaml >planned.yaml
 expect 0 "no plan for 12 + 4 GPUs: 12 GPUs are no whole nodes of 8 H100" "$penstock" rl planned.yaml
 
-# What is refused.
+# Refusals.
 sed 's/lag: 1/lags: 1/' job.yaml >bad.yaml
 expect 11 "bad.yaml:5: lags: unknown key" "$penstock" rl bad.yaml
 echo "placement: colocated" | cat job.yaml - >bad.yaml

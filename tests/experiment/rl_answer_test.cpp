@@ -79,9 +79,10 @@ std::vector<PublishedStep> published_steps(const std::string& file) {
   return out;
 }
 
-/// Ratio of one step off, half of the GPUs each, to on-policy on as many GPUs; from on-policy steps on `gpus` and half of them
-/// alone. The part of a step that halves with twice the GPUs is the trainer's: its tokens are shared. The rest is generation: it
-/// lasts as long as its longest sequence, whatever the number of instances.
+/// Predicts the ratio of one step off, with half of the GPUs on each side, to on-policy on as many GPUs. Uses on-policy steps
+/// on `gpus` GPUs and on half of them, and no other measurement. The part of a step that halves with twice the GPUs is the
+/// trainer's, since replicas share its tokens. The rest is generation. It lasts as long as its longest sequence, whatever the
+/// number of instances.
 double one_step_off(int gpus, double half_s, double all_s) {
   // step = generation + work / GPUs, so work / gpus is the difference of both steps.
   const double trainer = half_s - all_s, generation = all_s - trainer;
@@ -164,7 +165,7 @@ TEST_CASE("the text, the data and the picture of an answer") {
   CHECK_THROWS_AS(experiment::rl_svg(one, answer(one)), core::BadInput);
 }
 
-TEST_CASE("one step off, from published on-policy steps alone: the ratio within 15 % and its sign") {
+TEST_CASE("published on-policy steps predict one step off: its sign, and the ratio within 15 %") {
   const std::string file = support::reference_data("published/runs_2026.csv");
   if (file.empty()) return;
   const auto steps = published_steps(file);

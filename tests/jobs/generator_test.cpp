@@ -23,7 +23,7 @@ double seconds(const DecodeRates& rates, int instances, const TokenCounts& lengt
   return core::to_seconds(jobs::generation_time(rates, instances, lengths)).value();
 }
 
-/// The same generator in steps of equal time: seconds until the last token.
+/// Simulates a generator in steps of equal time. Returns seconds until the last token.
 double stepped_time(const DecodeRates& rates, int instances, const TokenCounts& lengths, double step) {
   std::deque<double> queue(lengths.begin(), lengths.end());
   std::vector<std::vector<double>> running(static_cast<std::size_t>(instances));
@@ -77,7 +77,7 @@ TEST_CASE("rates are linear between entries, and in proportion below the first")
 }
 
 TEST_CASE("sequences of one instance, by hand") {
-  // 10 tokens/s alone, 16 for two: 24 tokens of each take 3 s; then 20 tokens at 10/s.
+  // One sequence has 10 tokens/s, two share 16: 24 tokens of each take 3 s; then 20 tokens at 10/s.
   CHECK(seconds(DecodeRates({{1, 10}, {2, 16}}), 1, {24, 44}) == support::near(5));
   // The third starts when the first ends, and shares the rate with the second until 24 + 16 tokens: 2 s more. It has 4 left.
   CHECK(seconds(DecodeRates({{1, 10}, {2, 16}}), 1, {24, 40, 20}) == support::near(3 + 2 + 0.4));
@@ -132,9 +132,9 @@ TEST_CASE("with equal lengths, faster entries or more instances are never slower
   }
 }
 
-TEST_CASE("sequences stand still in a pause, and none starts in a closed generator") {
+TEST_CASE("sequences gain nothing in a pause, and none starts in a closed generator") {
   const DecodeRates rates({{1, 10}});
-  jobs::Generator generator(rates, 1);
+  jobs::SequenceGenerator generator(rates, 1);
   std::multiset<std::int64_t> started;
   const auto note = [&](std::int64_t batch) { started.insert(batch); };
   const auto at = [](double s) { return core::to_picoseconds(core::Seconds(s)); };

@@ -90,8 +90,9 @@ TEST_CASE("staleness equals its closed form") {
       CHECK(jobs::rl_steps(constant_setting(lag, 1, 23, 2), 12).staleness == lag);
   }
   SUBCASE("generation is the longest part: updates that begin within the way from batch to weights") {
-    // Batch k starts when k - 1 ends. Steps take s = generation + transfer, and weights come w = reward + training + transfer after their
-    // batch: the newest are those of batch k - 1 - ceil(w / s), version k - ceil(w / s).
+    // A step takes s = generation + transfer. Batch k starts when batch k - 1 ends. New weights come w = reward + training + transfer
+    // after the end of their batch. The newest weights at the start of batch k are those of batch k - 1 - ceil(w / s), so they are
+    // version k - ceil(w / s).
     for (const auto& [reward, training, transfer] :
          {std::tuple(0.0, 4.0, 1.0), {9.0, 3.0, 1.0}, {9.0, 9.0, 5.0}, {7.0, 2.0, 0.0}}) {
       const double way = reward + training + transfer;

@@ -32,11 +32,11 @@ class DecodeRates {
 /// All instances of a generator and the queue before them. Sequences start in the order of the queue, each on the instance
 /// that decodes the fewest, the lowest index among equal ones. Sequences of one instance share its rate equally. Lengths
 /// are tokens to generate; prefill has no time of its own. Moments never descend from call to call.
-class Generator {
+class SequenceGenerator {
  public:
   /// At most `most` sequences decode at once on all instances together.
-  Generator(const DecodeRates& rates, int instances,
-            std::int64_t most = std::numeric_limits<std::int64_t>::max());
+  SequenceGenerator(const DecodeRates& rates, int instances,
+                    std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
   /// Appends a sequence of a batch to the queue.
   void enqueue(std::int64_t batch, std::int64_t tokens) { queue_.push_back({batch, tokens}); }
@@ -49,7 +49,7 @@ class Generator {
 
   void close() { closed_ = true; }  ///< no sequence starts any more
   void open() { closed_ = false; }
-  void pause(core::Picoseconds now);  ///< all sequences stand still
+  void pause(core::Picoseconds now);  ///< no sequence gains tokens until resume()
   void resume(core::Picoseconds now);
   bool empty() const { return decoding_ == 0; }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Simulation of reinforcement-learning steps (GRPO, PPO): a generator and a trainer, on the same GPUs in turns, or each on
-// its own GPUs with weights that are a number of steps old.
+// Simulation of reinforcement-learning steps (GRPO, PPO). Generator and trainer take turns on the same GPUs, or each has its
+// own and the generator's weights may be a number of steps old.
 
 #include <cstdint>
 #include <limits>
@@ -13,9 +13,9 @@
 
 namespace penstock::jobs {
 
-/// What running sequences do when the trainer has new weights.
+/// Treatment of running sequences when the trainer has new weights.
 enum class WeightUpdate : std::uint8_t {
-  in_flight,  ///< stand still during the transfer and go on with the new weights
+  in_flight,  ///< pause during the transfer and go on with the new weights
   drained,    ///< end with the old weights; no sequence starts until then, and the trainer waits
 };
 std::string_view name(WeightUpdate update);
@@ -51,7 +51,7 @@ struct RlOutcome {
 /// StopToken::check.
 RlOutcome rl_steps(const RlSetting& setting, int steps, core::StopToken stop = {});
 
-/// Time from the start to the last end of one batch alone.
+/// Time from the start to the last end of a single batch.
 core::Picoseconds generation_time(const DecodeRates& rates, int instances,
                                   const std::vector<std::int64_t>& lengths, core::StopToken stop = {});
 
