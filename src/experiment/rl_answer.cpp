@@ -35,7 +35,8 @@ class PlacementStudy {
                  job_.critic.at(placement.trainer, training), training};
     setting_.instances = placement.generator / job_.instance_gpus;
     setting_.training = out.log_probabilities + out.critic + out.training;
-    for (int lag = 0; lag <= (placement.colocated ? 0 : job_.lag); ++lag) {
+    out.lag = static_cast<std::size_t>(placement.colocated ? 0 : job_.lag);
+    for (int lag = 0; lag <= (placement.colocated ? 0 : std::max(1, job_.lag)); ++lag) {
       setting_.lag = lag;
       setting_.most_decoding = job_.most_decoding(lag);
       out.by_lag.push_back(jobs::rl_steps(setting_, job_.steps, stop_));

@@ -27,8 +27,8 @@ std::string placement_name(const RlPlacement& placement) {
 
 void add_row(report::Table& table, const RlChoice& choice, core::Seconds base) {
   const jobs::RlOutcome& outcome = choice.outcome();
-  table.add({placement_name(choice.placement), std::to_string(choice.by_lag.size() - 1),
-             core::show(outcome.step), choice.placement.colocated ? "-" : compared(outcome.step, base),
+  table.add({placement_name(choice.placement), std::to_string(choice.lag), core::show(outcome.step),
+             choice.placement.colocated ? "-" : compared(outcome.step, base),
              core::show_share(outcome.trainer_idle), core::show_share(outcome.generator_idle),
              fmt::format("{:.2f}", outcome.staleness), core::show(outcome.generation),
              core::show(choice.log_probabilities + choice.critic), core::show(choice.training)});
@@ -126,7 +126,7 @@ std::string rl_svg(const RlJob& job, const RlAnswer& answer) {
   std::vector<RlChoice> ordered = answer.choices;
   std::ranges::sort(ordered, {}, [](const RlChoice& each) { return each.placement.trainer; });
   report::LogChart chart{answer.job, "GPUs of the trainer", "seconds per step", {}};
-  for (int lag = 0; lag <= job.lag; lag += std::max(1, job.lag)) {
+  for (const int lag : {0, std::max(1, job.lag)}) {
     report::ChartSeries series{fmt::format("lag {}", lag), {}, {}};
     for (const RlChoice& choice : ordered)
       series.points.emplace_back(choice.placement.trainer,

@@ -107,6 +107,12 @@ TEST_CASE("a colocated step is the sum of its parts, and its GPUs are idle only 
   CHECK(found.colocated.outcome().generator_idle == support::near(1 / step, 1e-6));
   CHECK(found.colocated.outcome().trainer_idle == support::near(1 / step, 1e-6));
   CHECK(found.tokens == 100);
+  // On-policy splits are compared, and each has its steps with one step off, too.
+  for (const RlChoice& choice : found.choices) {
+    CHECK(choice.by_lag.size() == 2);
+    CHECK(choice.outcome().staleness == 0);
+    CHECK(choice.by_lag[1].step < choice.by_lag[0].step);
+  }
 }
 
 TEST_CASE("every split is tried, and the best is that of a closed form") {

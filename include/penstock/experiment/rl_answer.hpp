@@ -16,8 +16,9 @@ namespace penstock::experiment {
 struct RlChoice {
   RlPlacement placement;
   core::Seconds log_probabilities, critic, training;
-  std::vector<jobs::RlOutcome> by_lag{};  ///< [0 to the job's lag]; a colocated one has only [0]
-  const jobs::RlOutcome& outcome() const { return by_lag.back(); }
+  std::size_t lag = 0;                    ///< the job's; 0 of a colocated one
+  std::vector<jobs::RlOutcome> by_lag{};  ///< [0 to `lag`, at least to 1]; a colocated one has only [0]
+  const jobs::RlOutcome& outcome() const { return by_lag[lag]; }
 };
 
 struct RlAnswer {
