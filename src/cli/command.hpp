@@ -36,6 +36,7 @@ void add_pareto(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
 void add_mcp(CLI::App& app, Action& action);
 void add_size(CLI::App& app, Action& action);
+void add_rl(CLI::App& app, Action& action);
 void add_models(CLI::App& app, Action& action);
 void add_clusters(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);

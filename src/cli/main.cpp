@@ -115,10 +115,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   Action action;
   for (auto add :
-       {add_run,    add_plan,     add_improve,     add_compare,  add_pareto,   add_size,     add_simulate,
-        add_replay, add_validate, add_models,      add_clusters, add_devices,  add_model,    add_calibrate,
-        add_import, add_export,   add_explain,     add_index,    add_planners, add_schedule, add_schedules,
-        add_report, add_mcp,      add_completions, add_manual,   add_help})
+       {add_run,       add_plan,   add_improve,  add_compare,     add_pareto,   add_size,     add_rl,
+        add_simulate,  add_replay, add_validate, add_models,      add_clusters, add_devices,  add_model,
+        add_calibrate, add_import, add_export,   add_explain,     add_index,    add_planners, add_schedule,
+        add_schedules, add_report, add_mcp,      add_completions, add_manual,   add_help})
     add(app, action);
   add_force(app);
   if (argc == 1) {

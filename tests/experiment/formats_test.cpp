@@ -14,6 +14,7 @@
 #include "penstock/cost/kernel_tables.hpp"
 #include "penstock/cost/profile.hpp"
 #include "penstock/experiment/inputs.hpp"
+#include "penstock/experiment/rl_job.hpp"
 #include "penstock/experiment/schedule_study.hpp"
 #include "penstock/experiment/spec.hpp"
 #include "penstock/frameworks/model_reference.hpp"
@@ -136,6 +137,11 @@ TEST_CASE("every example of an experiment has cells") {
   }
 }
 
+TEST_CASE("every example of a reinforcement-learning job is read") {
+  for (const std::string& text : examples("rl_job"))
+    CHECK(experiment::read_rl_job(core::Yaml::parse(text, "rl_job.md")).samples > 0);
+}
+
 TEST_CASE("every example of a schedule runs") {
   for (const std::string& text : examples("schedule")) {
     const auto schedule = schedule::parse_schedule(text, "schedule.md");
@@ -166,6 +172,7 @@ TEST_CASE("every key that a reader takes is documented on its page") {
       {"cluster", {"/src/cluster/cluster_file.cpp"}},
       {"perturbation", {"/src/sim/perturbation_file.cpp", "/src/sim/lengths_file.cpp"}},
       {"plan", {"/src/plan/plan_file.cpp"}},
+      {"rl_job", {"/src/experiment/rl_job.cpp"}},
       {"experiment",
        {"/src/experiment/spec.cpp", "/src/experiment/axes.cpp", "/src/experiment/claims_file.cpp",
         "/src/experiment/schedule_study.cpp"}},
