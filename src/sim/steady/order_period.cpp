@@ -1,6 +1,7 @@
 #include "steady/order_period.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace penstock::sim {
 namespace {
@@ -22,12 +23,20 @@ class RepeatSearch {
  public:
   RepeatSearch(const RankOrder& row, const std::vector<std::int32_t>& shift) : row_(row), shift_(shift) {}
 
-  /// Grows the repetition from the middle; nullopt if no length of a period fits there.
+  /// Returns the repetition around the middle; nullopt if there is none. An action occurs once, so the first
+  /// length that fits one action is the only one.
   std::optional<OrderPeriod::RepeatedActions> find() const {
-    const std::size_t middle = row_.size() / 2;
-    for (std::size_t length = 1; length <= std::min(kLongest, row_.size() / 4); ++length)
-      if (fits(middle, length)) return grown(middle, length);
-    return {};
+    const std::size_t most = std::min(kLongest, row_.size() / 4);
+    std::size_t length = 1;
+    while (length <= most && !repeats(middle_, length)) ++length;
+    if (length > most || !fits(length)) return {};
+    return grown(length);
+  }
+  bool fits(std::size_t length) const {
+    if (middle_ + 2 * length > row_.size()) return false;
+    for (std::size_t at = middle_; at < middle_ + length; ++at)
+      if (!repeats(at, length)) return false;
+    return true;
   }
 
  private:
@@ -40,13 +49,8 @@ class RepeatSearch {
   std::int32_t shift(std::int32_t stage) const {
     return stage < 0 ? 0 : shift_[static_cast<std::size_t>(stage)];
   }
-  bool fits(std::size_t middle, std::size_t length) const {
-    for (std::size_t at = middle; at < middle + length; ++at)
-      if (!repeats(at, length)) return false;
-    return true;
-  }
-  OrderPeriod::RepeatedActions grown(std::size_t middle, std::size_t length) const {
-    std::size_t begin = middle, end = middle;
+  OrderPeriod::RepeatedActions grown(std::size_t length) const {
+    std::size_t begin = middle_, end = middle_;
     while (begin > 0 && repeats(begin - 1, length)) --begin;
     while (end + length < row_.size() && repeats(end, length)) ++end;
     return {begin, length, static_cast<std::int64_t>((end + length - begin) / length)};
@@ -54,22 +58,28 @@ class RepeatSearch {
 
   const RankOrder& row_;
   const std::vector<std::int32_t>& shift_;
+  std::size_t middle_ = row_.size() / 2;
 };
 
-/// Period of that many samples.
-std::optional<OrderPeriod> period_of(std::int64_t samples, const plan::Plan& plan,
-                                     const schedule::Schedule& order) {
-  OrderPeriod out;
-  out.samples = samples;
+/// Fills the micro-batches of every stage; returns false if a period of that many samples cuts one.
+bool fill_shift(std::int64_t samples, const plan::Plan& plan, std::vector<std::int32_t>& shift) {
+  shift.clear();
   for (const plan::Stage& stage : plan.stages) {
-    if (samples % stage.micro_batch != 0) return {};
-    out.shift.push_back(static_cast<std::int32_t>(samples / stage.micro_batch));
+    if (samples % stage.micro_batch != 0) return false;
+    shift.push_back(static_cast<std::int32_t>(samples / stage.micro_batch));
   }
+  return true;
+}
+
+/// Period of that many samples.
+std::optional<OrderPeriod> period_of(std::int64_t samples, std::vector<std::int32_t> shift,
+                                     const schedule::Schedule& order) {
+  OrderPeriod out{{}, std::move(shift), samples, std::numeric_limits<std::int64_t>::max()};
   for (const RankOrder& row : order.ranks) {
     const auto repeated = RepeatSearch(row, out.shift).find();
     if (!repeated) return {};
     out.ranks.push_back(*repeated);
-    out.count = out.ranks.size() == 1 ? repeated->count : std::min(out.count, repeated->count);
+    out.count = std::min(out.count, repeated->count);
   }
   return out;
 }
@@ -84,11 +94,18 @@ std::optional<OrderPeriod> order_period(const plan::Plan& plan, const schedule::
   if (row.empty() || row[middle].stage < 0) return {};
   const std::int64_t micro_batch = plan.stages[static_cast<std::size_t>(row[middle].stage)].micro_batch;
   std::int64_t tried = 0;
+  std::vector<std::int32_t> shift;
   for (std::size_t at = middle + 1; at < row.size() && at - middle <= kLongest; ++at) {
     const std::int64_t later = std::int64_t{row[at].micro_batch} - row[middle].micro_batch;
     if (row[at].kind != row[middle].kind || row[at].stage != row[middle].stage || later <= tried) continue;
     tried = later;
-    if (auto period = period_of(later * micro_batch, plan, order)) return period;
+    // A period has all passes of its samples: not forward passes only, as in the first half of GPipe.
+    const auto passes =
+        static_cast<std::int64_t>(at - middle) * (plan.training.mini_batch / (later * micro_batch));
+    if (passes < static_cast<std::int64_t>(row.size() / 4 * 3)) continue;
+    if (!fill_shift(later * micro_batch, plan, shift) || !RepeatSearch(row, shift).fits(at - middle))
+      continue;
+    if (auto period = period_of(later * micro_batch, shift, order)) return period;
   }
   return {};
 }
