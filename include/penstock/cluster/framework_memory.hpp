@@ -33,14 +33,18 @@ struct FrameworkMemory {
   bool keeps_inputs = false;
   /// Numbers, in the precision of weights, of each buffer in which ZeRO's gradients are reduced.
   std::int64_t bucket_numbers = 0;
+  /// True: ranks that shard the optimizer's state own whole matrices of Muon, and buffers have room for as many
+  /// numbers on every rank as the fullest owns (megatron-core 0.19.2, LayerWiseDistributedOptimizer).
+  bool owns_matrices = false;
   friend bool operator==(const FrameworkMemory&, const FrameworkMemory&) = default;
 };
 
 /// Returns a framework that holds no less than either.
 inline FrameworkMemory more_of(const FrameworkMemory& a, const FrameworkMemory& b) {
-  return {std::min(a.split, b.split),       a.copies_gradients || b.copies_gradients,
-          a.makes_lists || b.makes_lists,   a.saves_gathered || b.saves_gathered,
-          a.keeps_inputs || b.keeps_inputs, std::max(a.bucket_numbers, b.bucket_numbers)};
+  return {std::min(a.split, b.split),        a.copies_gradients || b.copies_gradients,
+          a.makes_lists || b.makes_lists,    a.saves_gathered || b.saves_gathered,
+          a.keeps_inputs || b.keeps_inputs,  std::max(a.bucket_numbers, b.bucket_numbers),
+          a.owns_matrices || b.owns_matrices};
 }
 
 }  // namespace penstock::cluster
