@@ -38,7 +38,8 @@ std::vector<WeightTensor> local_tensors(const graph::OpGraph& graph, OpId id, pl
   std::vector<WeightTensor> out = graph::weight_tensors(graph, id);
   const auto axis = layout::rule(graph.op(id), how).weights;
   if (!axis) return out;
-  const bool inherent = graph.op(id).kind == graph::OpKind::attention || graph.op(id).kind == graph::OpKind::experts;
+  const bool inherent =
+      graph.op(id).kind == graph::OpKind::attention || graph.op(id).kind == graph::OpKind::experts;
   for (WeightTensor& tensor : out) {
     const bool columns =
         tensor.columns > 1 && (inherent ? tensor.by_columns : *axis == layout::WeightAxis::last);
@@ -81,8 +82,8 @@ Seconds products_time(const WeightTensor& tensor, double ways, const cluster::De
              large = static_cast<double>(std::max(tensor.rows, tensor.columns));
   const bool tall = tensor.rows > tensor.columns;  // its rows are the sum's terms, and the square is whole
   const double rows = tall ? small : std::ceil(small / ways), terms = tall ? std::ceil(large / ways) : large;
-  const Seconds one = product_time({rows, terms, small}, device) + product_time({rows, small, small}, device) +
-                      product_time({rows, small, terms}, device);
+  const Seconds one = product_time({rows, terms, small}, device) +
+                      product_time({rows, small, small}, device) + product_time({rows, small, terms}, device);
   return one * (kIterations * static_cast<double>(tensor.count));
 }
 
@@ -207,7 +208,8 @@ struct OwnedMatrices {
     std::vector<std::int64_t> sizes;
     for (const StoredMatrix& matrix : matrices) sizes.push_back(matrix.numbers());
     const double number = problem.training.sent_per_weight() * problem.graph.element_bytes();
-    const auto bucket = static_cast<std::int64_t>(static_cast<double>(problem.training.bucket.value()) / number);
+    const auto bucket =
+        static_cast<std::int64_t>(static_cast<double>(problem.training.bucket.value()) / number);
     return matrix_buffers(sizes, owners, bucket);
   }
 };
@@ -250,9 +252,8 @@ Seconds divided_time(const OwnedMatrices& all, const Problem& problem, const pla
       const std::int64_t small = std::min(part.rows, part.columns), two = static_cast<std::int64_t>(kHalf);
       const Bytes square(small * small * two), whole(part.rows * part.columns * two);
       sum += products_time(part, static_cast<double>(all.owners), device) * device.slowdown();
-      sum += part.rows > part.columns
-                 ? reduce.time(square) * kGathers
-                 : gather.time(whole) * kGathers + gather.time(square) * kIterations;
+      sum += part.rows > part.columns ? reduce.time(square) * kGathers
+                                      : gather.time(whole) * kGathers + gather.time(square) * kIterations;
     }
   return sum;
 }

@@ -27,11 +27,9 @@ bool owns_matrices(const UpdatedWeights& updated, const plan::ReplicaPlacement& 
 
 StepWeights step_weights(const StageLoad& load, const plan::ReplicaPlacement& placement) {
   const UpdatedWeights& updated = load.updated;
-  const Bytes own = owns_matrices(updated, placement)
-                        ? updated.fullest
-                        : placement.held(load.parameters - updated.by_adam, load.experts - updated.experts,
-                                         placement.state);
-  return {own, placement.held(updated.by_adam, updated.experts, placement.state)};
+  const Bytes own = load.parameters - updated.by_adam, experts = load.experts - updated.experts;
+  return {owns_matrices(updated, placement) ? updated.fullest : placement.held(own, experts, placement.state),
+          placement.held(updated.by_adam, updated.experts, placement.state)};
 }
 
 Bytes step_memory(const cluster::FrameworkMemory& framework, const plan::Training& training,

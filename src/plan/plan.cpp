@@ -90,7 +90,7 @@ core::Bytes Training::optimizer_state(core::Bytes weights) const {
   constexpr std::int64_t kFull = 4;  // bytes of a number where no precision is stated
   const std::int64_t each = precision ? bytes(precision->weights) : kFull;
   if (!precision && !quantized) return weights * moments(optimizer);
-  const core::Bytes state = quantized ? quantized_moments((weights.value() + each - 1) / each)
+  const core::Bytes state = quantized ? quantized_moments((weights.value() + (each - 1)) / each)
                                       : held(weights, *precision, precision->state) * moments(optimizer);
   if (!precision) return state;
   return precision->master ? state + held(weights, *precision, *precision->master) : state;

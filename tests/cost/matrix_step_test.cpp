@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "models/catalogue.hpp"
+#include "penstock/cluster/cluster.hpp"
 #include "penstock/cluster/runtime.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/cost/training_state.hpp"
-#include "penstock/experiment/inputs.hpp"
 #include "support/near.hpp"
 
 using namespace penstock;
@@ -23,21 +23,22 @@ using plan::Optimizer;
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
+constexpr std::size_t kDevices = 8;
 
 /// A model on the devices of one node, as one stage.
 struct StepCase {
   StepCase(const StepCase&) = delete;  // the problem refers to the members
   StepCase& operator=(const StepCase&) = delete;
   StepCase(const char* family, const std::map<std::string, std::string>& parameters, Optimizer optimizer,
-           const char* precision = "fp32", const char* framework = "none", int devices = 8)
+           const char* precision = "fp32", const char* framework = "none")
       : graph(models::build(family, parameters)),
-        cluster(experiment::load_cluster({"8xH100", devices}).run_by(cluster::runtime(framework))),
-        problem{graph, cluster, costs, {devices, optimizer}} {
+        cluster(cluster::load_cluster("8xH100").run_by(cluster::runtime(framework))),
+        problem{graph, cluster, costs, {kDevices, optimizer}} {
     problem.training.precision = plan::mixed_precision(precision);
     problem.training.bucket = Bytes(0);
     for (std::size_t op = 0; op < graph.size(); ++op) stage.operators.emplace_back(op);
-    for (std::size_t d = 0; d < static_cast<std::size_t>(devices); ++d) stage.devices.emplace_back(d);
-    stage.micro_batch = stage.in_flight = devices;
+    for (std::size_t d = 0; d < kDevices; ++d) stage.devices.emplace_back(d);
+    stage.micro_batch = stage.in_flight = kDevices;
   }
   plan::MemoryByKind memory() const {
     return cost::stage_memory(cost::stage_load(problem, stage), {}, problem.training, 0, 0, {},
@@ -138,7 +139,7 @@ TEST_CASE("Megatron-LM's ranks own whole matrices, and every rank has the paddin
   const std::int64_t rest = kAll - kMatrices, fullest = 872'415'232;
   CHECK(owned.state() == Bytes(8 * fullest + 12 * rest / 8));
   CHECK(at(owned.memory(), MemoryKind::weights) == Bytes(2 * kAll));  // on 8 owners the bucket is even
-  owned.problem.training.bucket = Bytes(160'000'000);                // 40 million fp32 gradients
+  owned.problem.training.bucket = Bytes(160'000'000);                 // 40 million fp32 gradients
   const std::int64_t padding = 7'717'519'360 - kMatrices;
   CHECK(at(owned.memory(), MemoryKind::weights) == Bytes(2 * (kAll + padding)));
   CHECK(at(owned.memory(), MemoryKind::gradients) == Bytes(4 * (kAll + padding)));

@@ -33,8 +33,8 @@ struct FrameworkMemory {
   bool keeps_inputs = false;
   /// Numbers, in the precision of weights, of each buffer in which ZeRO's gradients are reduced.
   std::int64_t bucket_numbers = 0;
-  /// True: ranks that shard the optimizer's state own whole matrices of Muon, and buffers have room for as many
-  /// numbers on every rank as the fullest owns (megatron-core 0.19.2, LayerWiseDistributedOptimizer).
+  /// True: where ranks shard the state of Muon, each owns whole matrices. Buffers on every rank then have room for
+  /// ranks x the fullest owner (megatron-core 0.19.2, LayerWiseDistributedOptimizer).
   bool owns_matrices = false;
   friend bool operator==(const FrameworkMemory&, const FrameworkMemory&) = default;
 };

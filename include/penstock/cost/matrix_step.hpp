@@ -11,7 +11,7 @@
 
 namespace penstock::cost {
 
-/// FLOPs of the step of a rows x columns matrix: five iterations of three products in bf16, short x long x short,
+/// FLOPs of the step of a rows x columns matrix, in bf16. Five iterations of three products: short x long x short,
 /// short^3, and short x short x long (torch.optim.Muon; Jordan et al., 2024).
 core::Flops newton_schulz_flops(std::int64_t rows, std::int64_t columns);
 
@@ -23,7 +23,7 @@ struct StoredMatrix {
 };
 
 /// Matrices that Muon updates on a device which holds `share` of what tensor parallelism divides, in the order of
-/// operators. Each shard of a group is orthogonalised alone (megatron-core's blockwise mode), and sends nothing.
+/// operators. Each shard of a group is orthogonalised by itself (megatron-core's blockwise mode), and sends nothing.
 std::vector<StoredMatrix> muon_matrices(const graph::OpGraph& graph, std::span<const core::OpId> operators,
                                         const std::map<core::OpId, plan::Partition>& how, double share);
 

@@ -15,7 +15,7 @@
 
 namespace penstock::cost {
 
-/// Weights of a stage by how muon or adam8bit updates them. All zero: the optimizer updates all of them alike.
+/// Weights of a stage by how muon or adam8bit updates them. All zero: the optimizer updates all of them itself.
 struct UpdatedWeights {
   core::Bytes by_adam{};    ///< of StageLoad::parameters, those that adam updates instead
   core::Bytes experts{};    ///< of by_adam, those of mixtures
