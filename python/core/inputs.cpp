@@ -280,7 +280,7 @@ void bind_problem(nb::module_& m) {
       "\n"
       "Args:\n"
       "    mini_batch: Samples of an iteration.\n"
-      "    optimizer: sgd, momentum or adam. None: adam for language models (with a vocabulary), sgd for "
+      "    optimizer: sgd, momentum, adam, lion, muon or adam8bit. None: adam for language models (with a vocabulary), sgd for "
       "others.\n"
       "    precision: fp32, bf16, mixed_bf16, mixed_fp16, deepspeed_bf16, fp8_delayed, fp8_current, fp8_block,\n"
       "        mxfp8 or nvfp4. None: for language models that "

@@ -37,7 +37,7 @@ def small() -> ps.Problem:
         (lambda: ps.Cluster("nowhere"), "nowhere"),
         (lambda: ps.Cluster("summit", 0), "devices"),
         (lambda: ps.Problem(ps.zoo("vgg16"), ps.Cluster("summit", 4), 0), "mini_batch"),
-        (lambda: ps.Problem(ps.zoo("vgg16"), ps.Cluster("summit", 4), 8, optimizer="lion"), "lion"),
+        (lambda: ps.Problem(ps.zoo("vgg16"), ps.Cluster("summit", 4), 8, optimizer="muom"), "muon"),
         (lambda: ps.Problem(ps.zoo("vgg16"), ps.Cluster("summit", 4), 8, gradient_compression=2), "gradient_compression"),
         (lambda: ps.plan(small(), aim="costs"), "cost"),
         (lambda: ps.plan(small(), aim="p95"), "perturbation"),

@@ -71,10 +71,11 @@ void ProblemFlags::add_batch(CLI::App& command) {
   command
       .add_option(
           "--optimizer", optimizer,
-          "sgd, momentum or adam (adamw is the same); decides the memory of optimizer state. Default: adam "
-          "for language models, else sgd")
+          "sgd, momentum, adam (adamw is the same), lion, muon or adam8bit; decides the memory of optimizer "
+          "state and the time of the step. muon and adam8bit leave some weights to adam (docs/glossary.md). "
+          "Default: adam for language models, else sgd")
       ->type_name("NAME")
-      ->check(one_of({"sgd", "momentum", "adam", "adamw"}));
+      ->check(one_of({"sgd", "momentum", "adam", "adamw", "lion", "muon", "adam8bit"}));
   costs.add(command);
 }
 

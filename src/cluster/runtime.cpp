@@ -33,7 +33,8 @@ constexpr const char* kFitted =
 /// Megatron-LM. An fp16 gradient is copied to fp32 (_copy_model_grads_to_main_grads in
 /// megatron/core/optimizer/optimizer.py and distrib_optimizer.py; its dist_optimizer.md: 20 bytes per
 /// parameter). Adam is Transformer Engine's or Apex's fused kernel.
-constexpr FrameworkMemory kMegatron{.split = SplitBackward::operands, .copies_gradients = true};
+constexpr FrameworkMemory kMegatron{
+    .split = SplitBackward::operands, .copies_gradients = true, .owns_matrices = true};
 /// DeepSpeed (deepspeed/runtime/zero/stage_1_and_2.py and stage3.py, step): the shard of gradients is copied to
 /// the precision of the master weights. A training script's torch.optim.AdamW makes lists; with FusedAdam, by
 /// DeepSpeed's configuration, there are none. Buckets: reduce_bucket_size in runtime/zero/config.py.

@@ -8,6 +8,7 @@
 #include "group_collectives.hpp"
 #include "group_memo.hpp"
 #include "penstock/cost/backward_sweep.hpp"
+#include "penstock/cost/matrix_step.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/cost/stage_memo.hpp"
 #include "penstock/graph/attention_core.hpp"
@@ -17,6 +18,7 @@
 #include "penstock/plan/mesh.hpp"
 #include "quantized.hpp"
 #include "split_release.hpp"
+#include "step_memory.hpp"
 #include "weight_parts.hpp"
 #include "zero_collectives.hpp"
 #include "zero_overlap.hpp"
@@ -485,9 +487,11 @@ StageLoad divided_load(const Problem& problem, const plan::Stage& stage, std::si
 StageLoad load_of(const Problem& given, const plan::Stage& stage, std::size_t member) {
   const LocalProblem local(given, stage);
   const Problem& problem = local.get();
-  const StageLoad load = stage_load(problem, stage.operators);
-  return stage.tensor_parallel == 1 ? undivided_load(problem, stage, load)
+  StageLoad load = stage_load(problem, stage.operators);
+  load = stage.tensor_parallel == 1 ? undivided_load(problem, stage, load)
                                     : divided_load(problem, stage, member, load);
+  load.updated = updated_weights(problem, stage, member);
+  return load;
 }
 
 }  // namespace
@@ -510,7 +514,12 @@ Seconds step_time(const Problem& problem, const plan::Stage& stage, std::size_t 
   plan::ReplicaPlacement placement = plan::replica_placement(stage);
   const StageLoad load = stage_load(problem, stage, member);
   placement.whole_experts = load.whole_experts;
-  return update_time(problem, placement.held(load.parameters, load.experts, placement.state), device) +
+  const StepWeights weights = step_weights(load, placement);
+  Problem beside = problem;
+  beside.training = problem.training.by_adam();
+  return update_time(problem, weights.own, device) +
+         (weights.by_adam.value() > 0 ? update_time(beside, weights.by_adam, device) : Seconds(0)) +
+         orthogonalization_time(problem, stage, member, device) +
          weight_cast_time(problem, load.parameters, device);
 }
 

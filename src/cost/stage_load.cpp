@@ -15,6 +15,23 @@ using core::Bytes;
 using core::OpId;
 using plan::MemoryKind;
 
+/// Settings with the precision of the model's numbers, which moments in 8 bits need.
+plan::Training stated_numbers(const plan::Training& given, const UpdatedWeights& updated) {
+  plan::Training out = given;
+  if (!given.precision && updated.number_bytes == 2) out.precision = plan::mixed_precision("bf16");
+  return out;
+}
+
+/// Moments and master weights. A quantised tensor has a table of 256 fp32 numbers for each moment (torchao).
+Bytes state_bytes(const StageLoad& load, const plan::Training& given,
+                  const plan::ReplicaPlacement& placement) {
+  constexpr std::int64_t kTables = 2 * 256 * 4;
+  const plan::Training training = stated_numbers(given, load.updated);
+  const StepWeights weights = step_weights(load, placement);
+  return training.optimizer_state(weights.own) + training.by_adam().optimizer_state(weights.by_adam) +
+         Bytes(load.updated.tables * kTables);
+}
+
 }  // namespace
 
 void add_weights(StageLoad& load, Bytes weights, bool table) {
@@ -69,17 +86,19 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, c
   const auto held = [&](plan::OverReplicas how) {
     return placement.held(load.parameters, load.experts, how);
   };
+  const Bytes padding = owns_matrices(load.updated, placement) ? load.updated.padding : Bytes(0);
   plan::MemoryByKind memory{};
-  const Bytes padding =  // of weights that FSDP gathers and keeps
+  const Bytes kept =  // padding of weights that FSDP gathers and keeps
       placement.shards_gradients() && !placement.shards_weights()
           ? placement.gathered(load.experts) - load.experts
           : Bytes(0);
-  at(memory, MemoryKind::weights) = (held(placement.weights) + padding) * rule.weight_copies +
+  at(memory, MemoryKind::weights) = (held(placement.weights) + padding + kept) * rule.weight_copies +
                                     placement.held(load.frozen, {}, placement.weights);
   at(memory, MemoryKind::gradients) =
-      training.held_gradients(held(placement.gradients)) * rule.gradient_copies;
-  if (rule.optimizer_state)
-    at(memory, MemoryKind::optimizer) = training.optimizer_state(held(placement.state));
+      training.held_gradients(held(placement.gradients) +
+                              (placement.shards_gradients() ? Bytes(0) : padding)) *
+      rule.gradient_copies;
+  if (rule.optimizer_state) at(memory, MemoryKind::optimizer) = state_bytes(load, training, placement);
   at(memory, MemoryKind::activations) =
       (load.activations * whole.value_or(in_flight) + (load.saved + load.inputs) * in_flight) *
           (rule.activation_copies * samples) +
@@ -92,7 +111,7 @@ plan::MemoryByKind stage_memory(const StageLoad& load, const MemoryRule& rule, c
     at(memory, MemoryKind::buckets) = bucket_memory(load.bucket, placement);
   }
   if (rule.optimizer_state && rule.transient)
-    at(memory, MemoryKind::step) = step_memory(load.framework, training, held(placement.state));
+    at(memory, MemoryKind::step) = step_memory(load.framework, training, step_weights(load, placement));
   return memory;
 }
 

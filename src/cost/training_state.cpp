@@ -1,5 +1,9 @@
 #include "penstock/cost/training_state.hpp"
 
+#include <vector>
+
+#include "penstock/cost/matrix_step.hpp"
+
 namespace penstock::cost {
 
 namespace {
@@ -11,6 +15,9 @@ plan::MemoryByKind model_memory(const Problem& problem) {
   load.parameters = core::Bytes(problem.graph.parameters() * element);
   for (const graph::Operator& op : problem.graph.operators())
     load.frozen += graph::frozen_bytes(op.frozen_format, op.frozen_parameters, element);
+  std::vector<core::OpId> all;
+  for (std::size_t id = 0; id < problem.graph.size(); ++id) all.emplace_back(id);
+  load.updated = updated_weights(problem, all);
   return stage_memory(load, problem.memory, problem.training, 0, 0);
 }
 

@@ -89,6 +89,7 @@ class Check {
     check_sharding();
     check_recomputation();
     check_precision();
+    check_optimizer();
     check_products();
     check_schedule(with_order);
     return std::move(out_);
@@ -167,6 +168,23 @@ class Check {
     if (std::ranges::count(can_.precisions, name) > 0) return;
     refuse(fmt::format("trains in {}; the plan in {}", fmt::join(can_.precisions, ", "),
                        name.empty() ? "a mixture without a name" : std::string(name)));
+  }
+
+  /// Optimizers beyond sgd, momentum and adam. Those of Megatron-LM: megatron-core 0.19.2.
+  void check_optimizer() {
+    using plan::Optimizer;
+    const Optimizer named = plan_.training.optimizer;
+    if (named <= Optimizer::adam) return;
+    if (std::ranges::count(can_.optimizers, named) == 0)
+      return refuse(fmt::format("gets no plans with the optimizer {}: its settings here do not name it",
+                                plan::name(named)));
+    if (named != Optimizer::muon) return;
+    const auto& precision = plan_.training.precision;
+    if (precision && precision->weights == cluster::Precision::fp16) refuse("does not run muon in fp16");
+    if (precision && precision->state != precision->master.value_or(precision->weights))
+      refuse("stores moments in a precision of their own only with adam: the plan has muon");
+    if (layers_.zero > 0 && layers_.zero_over > 0)
+      refuse("shards the state of muon among all replicas: the plan shards it among some");
   }
 
   /// Transformer Engine refuses products with other extents (assert_dim_for_fp8_exec).
@@ -266,7 +284,8 @@ const std::vector<Framework>& catalogue() {
         .filled = {"interleaved_1f1b"},
         .context_by_flash = true,
         .precisions = {"fp32", "mixed_bf16", "mixed_fp16", "fp8_delayed", "fp8_current", "fp8_block", "mxfp8",
-                       "nvfp4"}},
+                       "nvfp4"},
+        .optimizers = {plan::Optimizer::lion, plan::Optimizer::muon}},
        {},
        to_megatron,
        {},

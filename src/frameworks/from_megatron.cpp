@@ -86,8 +86,11 @@ plan::Training read_training(MegatronArguments& args, std::int64_t replicas, std
     args.fail("step_batch_size_schedule",
               "the batch grows as training goes on: add the one to plan for (--global-batch-size N)");
   plan::Training out{args.count("global_batch_size", args.count("micro_batch_size") * data)};
-  const std::string optimizer = args.word("optimizer", {"adam", "sgd"}, "adam");
+  // megatron-core 0.19.2; dist_muon is its older name for muon with the distributed optimizer.
+  const std::string optimizer = args.word("optimizer", {"adam", "sgd", "lion", "muon", "dist_muon"}, "adam");
   out.optimizer = optimizer == "adam"                       ? plan::Optimizer::adam
+                  : optimizer == "lion"                     ? plan::Optimizer::lion
+                  : optimizer.ends_with("muon")             ? plan::Optimizer::muon
                   : args.text("sgd_momentum", "0.9") == "0" ? plan::Optimizer::sgd
                                                             : plan::Optimizer::momentum;
   const std::string recipe = precision_recipe(args);
@@ -95,6 +98,8 @@ plan::Training read_training(MegatronArguments& args, std::int64_t replicas, std
              fp16 = args.flag("fp16") || recipe.starts_with("fp16");
   if (bf16 && fp16)
     args.fail(args.has("fp16") ? "fp16" : "mixed_precision", "bf16 and fp16: keep one of them");
+  if (fp16 && out.optimizer == plan::Optimizer::muon)
+    args.fail("optimizer", "Megatron-LM does not run muon in fp16: train in --bf16, or by adam");
   if (bf16 || fp16) out.precision = plan::mixed_precision(bf16 ? "mixed_bf16" : "mixed_fp16");
   const graph::ProductFormat products = read_products(args, bf16);
   if (out.precision) out.precision->products = products;

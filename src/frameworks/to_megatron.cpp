@@ -98,9 +98,10 @@ void add_training(MegatronLines& out, const Handover& handover) {
   const auto precision = precision_of(handover.graph, handover.plan);
   if (precision != "fp32") out.add("--{}", precision == "mixed_fp16" ? "fp16" : "bf16");
   if (training.precision) add_products(out, training.precision->products);
-  out.add("--optimizer {}", training.optimizer == plan::Optimizer::adam ? "adam" : "sgd");
-  if (training.optimizer != plan::Optimizer::adam)
-    out.add("--sgd-momentum {}", training.optimizer == plan::Optimizer::momentum ? "0.9" : "0");
+  const bool descent =
+      training.optimizer == plan::Optimizer::sgd || training.optimizer == plan::Optimizer::momentum;
+  out.add("--optimizer {}", descent ? "sgd" : plan::name(training.optimizer));
+  if (descent) out.add("--sgd-momentum {}", training.optimizer == plan::Optimizer::momentum ? "0.9" : "0");
   const LayerPlan& layers = handover.layers;
   if (layers.zero > 0) out.add("--use-distributed-optimizer");
   if (layers.zero > 0 && layers.zero_over > 0)

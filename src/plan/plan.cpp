@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kAsynchronous = {"pipedream", "pipedream_vsync", "pipedream_2bw",
                                                            "pipemare", "xpipe"};
-constexpr std::array<std::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
+constexpr std::array<std::string_view, 6> kOptimizers = {"sgd",  "momentum", "adam",
+                                                         "lion", "muon",     "adam8bit"};
 constexpr std::array<std::string_view, 3> kExchanges = {"ring", "all_gather", "ulysses"};
 constexpr std::array<std::string_view, 5> kPartitions = {"whole", "batch", "column", "row", "sequence"};
 
@@ -53,7 +54,14 @@ core::Bytes held(core::Bytes weights, const MixedPrecision& precision, cluster::
 }
 
 std::int64_t moments(Optimizer optimizer) {
-  return optimizer == Optimizer::adam ? 2 : optimizer == Optimizer::momentum ? 1 : 0;
+  if (optimizer == Optimizer::sgd) return 0;
+  return optimizer == Optimizer::adam || optimizer == Optimizer::adam8bit ? 2 : 1;
+}
+
+/// Two moments of `numbers` numbers in 8 bits, with an fp32 scale per block of 256 (torchao 0.18, AdamW8bit).
+core::Bytes quantized_moments(std::int64_t numbers) {
+  constexpr std::int64_t kBlock = 256, kScale = 4;
+  return core::Bytes(2 * (numbers + (numbers + kBlock - 1) / kBlock * kScale));
 }
 
 }  // namespace
@@ -78,8 +86,13 @@ double Training::sent_per_weight() const {
 }
 
 core::Bytes Training::optimizer_state(core::Bytes weights) const {
-  if (!precision) return weights * moments(optimizer);
-  const core::Bytes state = held(weights, *precision, precision->state) * moments(optimizer);
+  const bool quantized = optimizer == Optimizer::adam8bit;
+  constexpr std::int64_t kFull = 4;  // bytes of a number where no precision is stated
+  const std::int64_t each = precision ? bytes(precision->weights) : kFull;
+  if (!precision && !quantized) return weights * moments(optimizer);
+  const core::Bytes state = quantized ? quantized_moments((weights.value() + (each - 1)) / each)
+                                      : held(weights, *precision, precision->state) * moments(optimizer);
+  if (!precision) return state;
   return precision->master ? state + held(weights, *precision, *precision->master) : state;
 }
 
@@ -88,6 +101,12 @@ core::Bytes Training::step_traffic(core::Bytes weights) const {
   constexpr std::int64_t kTransits = 5;  // zeroing; reading for the norm; scaling (read and write); reading
   return gradients(weights) * (master ? kTransits : 1) + optimizer_state(weights) * 2 +
          weights * (master ? 1 : 2);
+}
+
+Training Training::by_adam() const {
+  Training out = *this;
+  out.optimizer = Optimizer::adam;
+  return out;
 }
 
 bool reduces_gradients(const Stage& stage) {

@@ -8,7 +8,6 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <tuple>
 
 #include "models/catalogue.hpp"
 #include "penstock/core/random.hpp"
@@ -42,25 +41,18 @@ std::vector<double> seconds(const cost::OpTime& time) {
           time.recompute.value()};
 }
 
-auto all_of(const cost::StageLoad& load) {
-  const auto& [parameters, activations, inputs, outputs, workspace, largest, fresh, statistics, deferred,
-               frozen, experts, whole_experts, saved, released, framework, bucket] = load;
-  return std::tuple(parameters, activations, inputs, outputs, workspace, largest, fresh, statistics, deferred,
-                    frozen, experts, whole_experts, saved, released, framework, bucket);
-}
-
 /// Costs of a stage that name no operators and devices; nothing of a stage that cannot be divided.
 struct NamelessCosts {
-  std::vector<decltype(all_of({}))> loads;  ///< by member
-  std::vector<std::vector<double>> times;   ///< by replica: computing, collectives
-  double exposed = 0;                       ///< s, of reductions
+  std::vector<cost::StageLoad> loads;      ///< by member
+  std::vector<std::vector<double>> times;  ///< by replica: computing, collectives
+  double exposed = 0;                      ///< s, of reductions
   friend bool operator==(const NamelessCosts&, const NamelessCosts&) = default;
 };
 std::optional<NamelessCosts> said_of(const cost::Problem& problem, const plan::Stage& stage) {
   NamelessCosts out;
   try {
     for (int m = 0; m < stage.tensor_parallel; ++m)
-      out.loads.push_back(all_of(cost::stage_load(problem, stage, static_cast<std::size_t>(m))));
+      out.loads.push_back(cost::stage_load(problem, stage, static_cast<std::size_t>(m)));
     std::vector<std::int64_t> samples;
     for (std::size_t r = 0; r < static_cast<std::size_t>(stage.replicas()); ++r)
       samples.push_back(stage.share_start(static_cast<std::int64_t>(r) + 1) -

@@ -8,6 +8,7 @@
 #include "penstock/cluster/cluster.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/random.hpp"
+#include "penstock/frameworks/from_megatron.hpp"
 #include "penstock/frameworks/megatron_layout.hpp"
 #include "penstock/graph/graph_builder.hpp"
 #include "penstock/plan/colocated.hpp"
@@ -1258,4 +1259,26 @@ TEST_CASE("a part of a described decoder that Megatron-LM has no words for is re
   for (const auto& [values, part] : refused)
     CHECK(says(described_to_megatron(values), "Megatron-LM has no words for " + part));
   CHECK(says(described_to_megatron(experts), "--moe-layer-freq \"([1,1])\"\n"));
+}
+
+TEST_CASE("Megatron-LM gets muon and lion, and comes back with them; what it cannot run is refused by name") {
+  auto plan = llama8().plan({9}, 1, 1, 2);
+  const auto with = [&](const char* framework, plan::Optimizer optimizer) {
+    plan.training.optimizer = optimizer;
+    return to(framework, llama8(), plan);
+  };
+  for (const plan::Optimizer optimizer : {plan::Optimizer::muon, plan::Optimizer::lion}) {
+    const std::string text = with("megatron", optimizer);
+    CHECK(says(text, "--optimizer " + std::string(plan::name(optimizer)) + "\n"));
+    CHECK(!says(text, "--sgd-momentum"));
+    const auto back = frameworks::from_megatron(text, "run.sh", {"8xH100", 2}, 2, {});
+    CHECK(back.plan.training.optimizer == optimizer);
+  }
+  CHECK(with("megatron", plan::Optimizer::adam8bit) ==
+        "Megatron-LM gets no plans with the optimizer adam8bit: its settings here do not name it");
+  for (const char* framework : {"torchtitan", "deepspeed", "automodel", "pytorch", "accelerate"})
+    CHECK_MESSAGE(says(with(framework, plan::Optimizer::muon), "the optimizer muon"), framework);
+  plan.training.precision = plan::mixed_precision("mixed_fp16");
+  CHECK(with("megatron", plan::Optimizer::muon) == "Megatron-LM does not run muon in fp16");
+  CHECK(says(with("megatron", plan::Optimizer::lion), "--fp16"));
 }

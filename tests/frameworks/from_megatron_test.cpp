@@ -1085,3 +1085,12 @@ TEST_CASE("kernels of the loss and layers without Transformer Engine are read, a
   CHECK(refusal("pretrain_gpt.py " + kLlama + "--transformer-impl fast").find("transformer_impl") !=
         std::string::npos);
 }
+
+TEST_CASE("muon and its older name are read, and refused in fp16") {
+  for (const char* name : {"muon", "dist_muon"})
+    CHECK(read(kLlama + "--bf16 --muon-momentum 0.9 --optimizer " + name, 4).plan.training.optimizer ==
+          plan::Optimizer::muon);
+  CHECK(read(kLlama + "--optimizer lion", 4).plan.training.optimizer == plan::Optimizer::lion);
+  CHECK(refusal(kLlama + "--fp16 --optimizer muon").find("does not run muon in fp16") != std::string::npos);
+  CHECK(refusal(kLlama + "--optimizer soap").find("soap") != std::string::npos);
+}

@@ -36,6 +36,9 @@ struct FrameworkMemory {
   bool shards_whole_experts = false;
   /// Numbers, in the precision of weights, of each buffer in which ZeRO's gradients are reduced.
   std::int64_t bucket_numbers = 0;
+  /// True: where ranks shard the state of Muon, each owns whole matrices. Buffers on every rank then have room for
+  /// ranks x the fullest owner (megatron-core 0.19.2, LayerWiseDistributedOptimizer).
+  bool owns_matrices = false;
   friend bool operator==(const FrameworkMemory&, const FrameworkMemory&) = default;
 };
 
@@ -47,7 +50,8 @@ inline FrameworkMemory more_of(const FrameworkMemory& a, const FrameworkMemory& 
           a.saves_gathered || b.saves_gathered,
           a.keeps_inputs || b.keeps_inputs,
           a.shards_whole_experts || b.shards_whole_experts,
-          std::max(a.bucket_numbers, b.bucket_numbers)};
+          std::max(a.bucket_numbers, b.bucket_numbers),
+          a.owns_matrices || b.owns_matrices};
 }
 
 }  // namespace penstock::cluster

@@ -15,6 +15,17 @@
 
 namespace penstock::cost {
 
+/// Weights of a stage by how muon or adam8bit updates them. All zero: the optimizer updates all of them itself.
+struct UpdatedWeights {
+  core::Bytes by_adam{};    ///< of StageLoad::parameters, those that adam updates instead
+  core::Bytes experts{};    ///< of by_adam, those of mixtures
+  std::int64_t tables = 0;  ///< adam8bit: tensors whose moments are in 8 bits, each with two tables
+  int number_bytes = 4;     ///< of a number of the model
+  core::Bytes fullest{};    ///< muon where ranks own whole matrices: those of the fullest rank
+  core::Bytes padding{};    ///< of its buffers, on every rank
+  friend bool operator==(const UpdatedWeights&, const UpdatedWeights&) = default;
+};
+
 /// Sums over the operators of one stage. All but `parameters` and `frozen` are per sample.
 struct StageLoad {
   core::Bytes parameters;   ///< bytes of weights, copies of those that operators elsewhere own included
@@ -39,6 +50,7 @@ struct StageLoad {
                    ///< gradients have a pass of their own (cluster::SplitBackward)
   cluster::FrameworkMemory framework{};  ///< of the framework that runs the stage
   core::Bytes bucket{};                  ///< size of each of its buckets (FrameworkMemory::bucket_numbers)
+  UpdatedWeights updated{};              ///< of stages; sums over operators that belong to none leave it zero
   friend bool operator==(const StageLoad&, const StageLoad&) = default;
 };
 
@@ -55,7 +67,7 @@ struct MemoryRule {
   std::int64_t weight_copies = 1;
   std::int64_t gradient_copies = 1;    ///< weight gradients, accumulated over the mini-batch
   std::int64_t activation_copies = 1;  ///< GraphPipe's logs count a tensor and its gradient: 2
-  bool optimizer_state = true;         ///< moments (sgd 0, momentum 1, adam 2) and master weights
+  bool optimizer_state = true;         ///< moments (sgd 0, momentum and lion 1, adam 2) and master weights
   bool transient = true;               ///< workspace and receive buffers
 };
 

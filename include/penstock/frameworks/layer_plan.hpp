@@ -80,10 +80,11 @@ struct Abilities {
   bool always_filled =
       false;               ///< no schedule takes fewer micro-batches than ranks, no order from a file either
   bool any_order = false;  ///< it reads other orders from a file
-  bool any_placement = false;                ///< such an order may place stages otherwise than in a loop
-  bool chunks_without_pipeline = false;      ///< several stages on a device, without a second pipeline rank
-  bool context_by_flash = false;             ///< context groups need flash attention
-  std::vector<std::string_view> precisions;  ///< of plan::mixed_precision
+  bool any_placement = false;                 ///< such an order may place stages otherwise than in a loop
+  bool chunks_without_pipeline = false;       ///< several stages on a device, without a second pipeline rank
+  bool context_by_flash = false;              ///< context groups need flash attention
+  std::vector<std::string_view> precisions;   ///< of plan::mixed_precision
+  std::vector<plan::Optimizer> optimizers{};  ///< that its words name, beside sgd, momentum and adam
 };
 
 /// Returns true if any layer routes its tokens to experts.

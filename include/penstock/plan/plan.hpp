@@ -156,7 +156,10 @@ inline std::int64_t Stage::weight_replicas() const {
 /// True if a stage has gradients to reduce after a mini-batch; with ZeRO 3 every backward pass already has.
 bool reduces_gradients(const Stage& stage);
 
-enum class Optimizer : std::uint8_t { sgd, momentum, adam };
+/// Update rules. `muon` orthogonalises matrices, `adam8bit` holds moments of large tensors in 8 bits (torchao);
+/// both leave the other weights to adam (cost::UpdatedWeights). `lion` has one momentum (Chen et al., Symbolic
+/// Discovery of Optimization Algorithms, NeurIPS 2023).
+enum class Optimizer : std::uint8_t { sgd, momentum, adam, lion, muon, adam8bit };
 std::string_view name(Optimizer optimizer);
 Optimizer optimizer(std::string_view name);  ///< throws BadInput for an unknown name
 
@@ -196,12 +199,15 @@ struct Training {
   /// stored separately. sent_gradients: as sent. optimizer_state: moments and master weights. step_traffic:
   /// gradients (read), moments and updated weights (read and written), and the model's weights if separate
   /// (written). With master weights, gradients are also zeroed, and scaled by their norm, as mixed precision
-  /// requires (Micikevicius et al., ICLR 2018, section 3.2) and Megatron-LM does.
+  /// requires (Micikevicius et al., ICLR 2018, section 3.2) and Megatron-LM does. All weights are those that
+  /// the named optimizer updates itself; those that it leaves to by_adam() have more state.
   core::Bytes gradients(core::Bytes weights) const;
   core::Bytes held_gradients(core::Bytes weights) const;
   core::Bytes sent_gradients(core::Bytes weights) const;
   core::Bytes optimizer_state(core::Bytes weights) const;
   core::Bytes step_traffic(core::Bytes weights) const;
+  /// These settings with adam as the optimizer.
+  Training by_adam() const;
   /// Bytes of gradients sent per byte of weights.
   double sent_per_weight() const;
 };

@@ -23,6 +23,11 @@ kernels::UpdateRule::RuleKind kind_of(plan::Optimizer optimizer) {
       return kernels::UpdateRule::RuleKind::momentum;
     case plan::Optimizer::adam:
       break;
+    case plan::Optimizer::lion:
+    case plan::Optimizer::muon:
+    case plan::Optimizer::adam8bit:
+      throw core::BadInput(fmt::format("a replay has no kernel for the optimizer {}: sgd, momentum or adam",
+                                       plan::name(optimizer)));
   }
   return kernels::UpdateRule::RuleKind::adam;
 }
