@@ -7,9 +7,7 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <ctime>
 #include <new>
 
 #include "penstock/core/random.hpp"
@@ -17,9 +15,7 @@
 #include "penstock/schedule/plan_order.hpp"
 #include "penstock/sim/perturbation.hpp"
 #include "penstock/sim/simulate.hpp"
-#include "steady/steady_time.hpp"
 #include "support/tiny.hpp"
-#include "tasks/prepare.hpp"
 
 using namespace penstock;
 
@@ -130,13 +126,6 @@ double mean_flows(const trace::Trace& trace) {
   return moving / static_cast<double>(trace.iteration.value());
 }
 
-/// Simulates event by event, where simulate_time may skip periods.
-core::Picoseconds full_time(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
-                            const sim::SimulationOptions& options = {}) {
-  const sim::AbridgedPlan run = sim::abridged(problem, scheduled, options);
-  return sim::time_of(run.plan, run.iteration, options);
-}
-
 template <class Run>
 void measure(benchmark::State& state, const PipelineProblem& p, Run run) {
   const cost::Problem problem = p.problem();
@@ -151,7 +140,7 @@ void measure(benchmark::State& state, const PipelineProblem& p, Run run) {
 
 void measure(benchmark::State& state, const PipelineProblem& p, sim::NetworkModel network) {
   measure(state, p, [&](const cost::Problem& problem, const schedule::ScheduledPlan& scheduled) {
-    benchmark::DoNotOptimize(full_time(problem, scheduled, {network}));
+    benchmark::DoNotOptimize(sim::simulate_time(problem, scheduled, {network}));
   });
 }
 
@@ -174,95 +163,6 @@ BENCHMARK_CAPTURE(uncontended, million, "goal 0.15 us/task")
     ->Args({8, 32768})
     ->Args({64, 4096})
     ->Args({1024, 256})
-    ->Unit(benchmark::kMillisecond);
-
-/// Processor time of a call.
-template <class Call>
-double ticks_of(Call call) {
-  const std::clock_t begin = std::clock();
-  benchmark::DoNotOptimize(call());
-  return static_cast<double>(std::clock() - begin);
-}
-
-/// Reports how many times faster simulate_time is than full_time, which must agree.
-void compare_to_full(benchmark::State& state, const cost::Problem& problem,
-                     const schedule::ScheduledPlan& scheduled) {
-  if (sim::simulate_time(problem, scheduled) != full_time(problem, scheduled))
-    return state.SkipWithError("simulate_time differs from the full run");
-  const double full = ticks_of([&] { return full_time(problem, scheduled); });
-  state.counters["faster"] = full / ticks_of([&] { return sim::simulate_time(problem, scheduled); });
-  for (auto _ : state) benchmark::DoNotOptimize(sim::simulate_time(problem, scheduled));
-}
-
-/// Iterations on 64 devices whose periods are skipped (sim/steady); the order is given. `uneven`: devices of
-/// different speeds.
-void steady(benchmark::State& state, const char* family, std::size_t chunks, bool uneven) {
-  PipelineProblem p = pipeline(64 * chunks, 256, 1, 1000);
-  if (uneven) p.cluster = nodes(64, 1);
-  p.plan.schedule = family;
-  p.plan.training.mini_batch = state.range(0);
-  for (std::size_t s = 0; s < p.plan.stages.size(); ++s) {
-    p.plan.stages[s].devices = {core::DeviceId(s % 64)};
-    p.plan.stages[s].in_flight = 0;
-  }
-  schedule::derive_in_flight(p.plan, plan::StageGraph(p.graph, p.plan));
-  compare_to_full(state, p.problem(), {p.graph, p.plan});
-  state.SetLabel("goal 50 times faster than event by event");
-}
-BENCHMARK_CAPTURE(steady, 1f1b, "1f1b", 1, false)->Arg(65536)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(steady, interleaved, "interleaved_1f1b", 2, false)
-    ->Arg(65536)
-    ->Unit(benchmark::kMillisecond);
-
-BENCHMARK_CAPTURE(steady, uneven, "1f1b", 1, true)->Arg(65536)->Unit(benchmark::kMillisecond);
-
-/// 1F1B in which the number of forward passes ahead varies at random, on every rank above that of the next.
-schedule::Schedule random_order(const plan::Plan& plan) {
-  core::Random random(1);
-  schedule::Schedule out;
-  const auto stages = static_cast<std::int32_t>(plan.stages.size());
-  for (std::int32_t s = 0; s < stages; ++s) {
-    out.rank_of_stage.push_back(s);
-    schedule::RankOrder& row = out.ranks.emplace_back();
-    for (std::int32_t f = 0, b = 0; b < plan.training.mini_batch;) {
-      const auto ahead = 3 * (stages - s) - random.between(0, 2);
-      if (f < plan.training.mini_batch && f - b < ahead)
-        row.push_back(schedule::forward(s, f++));
-      else
-        row.push_back(schedule::backward(s, b++));
-    }
-  }
-  return out;
-}
-
-/// Search for a period where the order has none, or has two phases (GPipe): its share of the time of the full
-/// run that follows, median of five.
-void aperiodic(benchmark::State& state, const char* family) {
-  PipelineProblem p = pipeline(static_cast<std::size_t>(state.range(0)), state.range(1), 1, 1000);
-  p.plan.schedule = family;
-  for (plan::Stage& stage : p.plan.stages) stage.in_flight = p.plan.training.mini_batch;
-  const schedule::ScheduledPlan scheduled(
-      p.graph, p.plan, p.plan.schedule == "1f1b" ? random_order(p.plan) : schedule::plan_order(p.plan));
-  if (sim::steady_time(p.problem(), scheduled, {})) return state.SkipWithError("has a period");
-  std::array<double, 5> shares{};
-  for (double& share : shares) {
-    const double full = ticks_of([&] { return full_time(p.problem(), scheduled); });
-    share = ticks_of([&] { return sim::steady_time(p.problem(), scheduled, {}); }) / full;
-  }
-  std::ranges::sort(shares);
-  state.counters["share"] = shares[shares.size() / 2];
-  state.SetLabel("goal share 0.02");
-  for (auto _ : state) benchmark::DoNotOptimize(sim::steady_time(p.problem(), scheduled, {}));
-}
-BENCHMARK_CAPTURE(aperiodic, random, "1f1b")
-    ->Args({2, 512})
-    ->Args({8, 4096})
-    ->Args({64, 4096})
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(aperiodic, gpipe, "gpipe")
-    ->Args({2, 512})
-    ->Args({8, 4096})
-    ->Args({64, 4096})
     ->Unit(benchmark::kMillisecond);
 
 /// The first of them under a perturbation: every task's duration drawn, stragglers on every device.

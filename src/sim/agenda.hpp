@@ -1,13 +1,11 @@
 #pragma once
 // Future events in time order, and a record of past ones.
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <queue>
 #include <vector>
 
-#include "steady/period_watch.hpp"
 #include "tasks/task_graph.hpp"
 
 namespace penstock::sim {
@@ -33,18 +31,9 @@ class EventAgenda {
   const TaskEvent& top() const { return heap_.top(); }
   void post(TaskId task, std::int64_t time) { heap_.push({time, task}); }
   void pop() { heap_.pop(); }
-  void add_state(RelativeState& state) const {
-    std::vector<std::array<std::int64_t, 2>> events;
-    for (const TaskEvent& event : heap_.entries())
-      events.push_back({state.time(event.time), state.task(event.task)});
-    state.add_sorted(std::move(events));
-  }
 
  private:
-  struct EventHeap : std::priority_queue<TaskEvent, std::vector<TaskEvent>, std::greater<>> {
-    const std::vector<TaskEvent>& entries() const { return c; }
-  };
-  EventHeap heap_;
+  std::priority_queue<TaskEvent, std::vector<TaskEvent>, std::greater<>> heap_;
 };
 
 /// Records starts and ends; with `all` false only the makespan, which takes no memory.

@@ -11,8 +11,6 @@
 namespace penstock::sim {
 namespace {
 
-/// `kWatched`: a PeriodWatch follows the run.
-template <bool kWatched = false>
 class EventEngine {
  public:
   EventEngine(const TaskGraph& graph, NetworkModel network, bool record, core::StopToken stop)
@@ -37,24 +35,13 @@ class EventEngine {
       const TaskEvent event = agenda_.top();
       agenda_.pop();
       if (handle(event) && ++done % kBetweenChecks == 0) stop_.check();
-      if (agenda_.empty() || agenda_.top().time > event.time) {
-        network_->settle(event.time);
-        if constexpr (kWatched)
-          if (watch_->due()) watch_->next(state(event.time), event.time);
-      }
+      if (agenda_.empty() || agenda_.top().time > event.time) network_->settle(event.time);
     }
-    complete_ = done == graph_.tasks.size();
-    if (!complete_ && !beaten_ && !kWatched) {
+    if (done != graph_.tasks.size() && !beaten_) {
       network_->report_stalled();
       report_deadlock(graph_, waiting_);
     }
     return record_.take();
-  }
-
-  RepeatedRun run_watched(PeriodWatch& watch) {
-    watch_ = &watch;
-    const TaskTimes times = run();
-    return {times.makespan, complete_ ? watch.found() : StateRepetition()};
   }
 
   /// `least_left`: [task] lower bound (least_left.hpp); empty if unknown.
@@ -66,16 +53,6 @@ class EventEngine {
   }
 
  private:
-  /// All that the rest of the run depends on; empty if it cannot be compared.
-  std::vector<std::int64_t> state(std::int64_t now) const {
-    RelativeState out(watch_->sections(), watch_->period(), now);
-    if (!watch_->add_tasks(out, waiting_)) return {};
-    agenda_.add_state(out);
-    network_->add_state(out);
-    if (overlap_.matters()) overlap_.add_state(out);
-    return out.take();
-  }
-
   void ready(TaskId id, std::int64_t now) {
     const Task task = graph_.task(id);
     if (!least_left_.empty())
@@ -102,14 +79,12 @@ class EventEngine {
     record_.end(event.task, event.time);
     if (task.next >= 0) release(task.next, event.time);
     const auto t = static_cast<std::size_t>(event.task);
-    if constexpr (kWatched) waiting_[t] = kEndedTask, watch_->end(event.task);
     for (auto s = graph_.successor_start[t]; s < graph_.successor_start[t + 1]; ++s)
       release(graph_.successors[s], event.time);
     return true;
   }
 
   void release(TaskId id, std::int64_t now) {
-    if constexpr (kWatched) watch_->touch(id);
     if (--waiting_[static_cast<std::size_t>(id)] == 0) ready(id, now);
   }
 
@@ -124,20 +99,12 @@ class EventEngine {
   TaskRecorder record_;
   std::unique_ptr<TransferNetwork> network_;
   OverlapSlowdown overlap_;
-  PeriodWatch* watch_ = nullptr;
-  bool complete_ = false;  ///< all tasks have ended
 };
 
 }  // namespace
 
 TaskTimes run(const TaskGraph& graph, NetworkModel network, bool record, core::StopToken stop) {
-  return EventEngine<>(graph, network, record, stop).run();
-}
-
-RepeatedRun run_repeated(const TaskGraph& graph, NetworkModel network,
-                         const std::vector<RepeatedSection>& sections, core::StopToken stop) {
-  PeriodWatch watch(sections, graph.tasks.size());
-  return EventEngine<true>(graph, network, false, stop).run_watched(watch);
+  return EventEngine(graph, network, record, stop).run();
 }
 
 std::int64_t makespan_against(const TaskGraph& graph, NetworkModel network, std::int64_t to_beat,
@@ -146,7 +113,7 @@ std::int64_t makespan_against(const TaskGraph& graph, NetworkModel network, std:
   // Without congestion a plan takes as long as its longest path; if that is too long, no run is needed.
   const std::int64_t least = left.empty() ? 0 : *std::ranges::max_element(left);
   if (least > to_beat) return least;
-  return EventEngine<>(graph, network, false, stop).run_against(to_beat, std::move(left));
+  return EventEngine(graph, network, false, stop).run_against(to_beat, std::move(left));
 }
 
 }  // namespace penstock::sim

@@ -3,7 +3,6 @@
 
 #include "network/network.hpp"
 #include "penstock/core/stop.hpp"
-#include "steady/period_watch.hpp"
 
 namespace penstock::sim {
 
@@ -17,14 +16,5 @@ TaskTimes run(const TaskGraph& graph, NetworkModel network, bool record = true, 
 /// (least_left.hpp) exceeds the budget, often before it begins.
 std::int64_t makespan_against(const TaskGraph& graph, NetworkModel network, std::int64_t to_beat,
                               core::StopToken stop);
-
-struct RepeatedRun {
-  std::int64_t makespan = 0;
-  StateRepetition state;
-};
-/// Like run, and compares the states at the ends of periods. `sections` cover all tasks. Finds nothing if the
-/// order deadlocks.
-RepeatedRun run_repeated(const TaskGraph& graph, NetworkModel network,
-                         const std::vector<RepeatedSection>& sections, core::StopToken stop);
 
 }  // namespace penstock::sim

@@ -92,17 +92,4 @@ void OverlapSlowdown::change_pace(std::size_t d, std::int64_t now) {
   if (device.end > now) post_end(d, now);
 }
 
-void OverlapSlowdown::add_state(RelativeState& state) const {
-  for (const DeviceState& device : devices_) {
-    state.add(device.communicating);
-    state.add(device.running >= 0);
-    if (device.running < 0) continue;
-    state.add(state.task(device.running));
-    state.add(RelativeState::bits(device.left));
-    state.add(state.time(device.since));
-    state.add(RelativeState::bits(device.factor));
-    state.add(state.time(device.end));
-  }
-}
-
 }  // namespace penstock::sim

@@ -23,7 +23,6 @@ class OverlapSlowdown {
   void compute(TaskId task, std::int64_t now);
   /// An event of a pass or step is due; returns true if it has ended, false if its end has moved.
   bool due(TaskId task, std::int64_t now);
-  void add_state(RelativeState& state) const;
   /// A transfer or reduction starts (1) or ends (-1).
   void communicate(TaskId task, std::int64_t now, int change);
 

@@ -1,7 +1,6 @@
 #include "penstock/sim/simulate.hpp"
 
 #include "run_by_device.hpp"
-#include "steady/steady_time.hpp"
 #include "tasks/prepare.hpp"
 
 namespace penstock::sim {
@@ -37,7 +36,6 @@ trace::Summary simulate_summary(const cost::Problem& problem, const schedule::Sc
 
 core::Picoseconds simulate_time(const cost::Problem& problem, const schedule::ScheduledPlan& scheduled,
                                 const SimulationOptions& options) {
-  if (const auto time = steady_time(problem, scheduled, options)) return *time;
   const AbridgedPlan run = abridged(problem, scheduled, options);
   return time_of(run.plan, run.iteration, options);
 }
@@ -45,7 +43,6 @@ core::Picoseconds simulate_time(const cost::Problem& problem, const schedule::Sc
 core::Picoseconds simulate_time_against(const cost::Problem& problem,
                                         const schedule::ScheduledPlan& scheduled, core::Picoseconds to_beat,
                                         const SimulationOptions& options) {
-  if (const auto time = steady_time(problem, scheduled, options)) return *time;
   const AbridgedPlan run = abridged(problem, scheduled, options);
   return time_against(run.plan, run.iteration, options, to_beat);
 }

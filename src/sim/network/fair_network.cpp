@@ -97,18 +97,6 @@ void FairNetwork::reschedule(std::span<const MaxMin::FlowId> component, std::int
     if (progress_[f].end == earliest) agenda_.post(progress_[f].task, earliest);
 }
 
-void FairNetwork::add_state(RelativeState& state) const {
-  std::vector<std::array<std::int64_t, 5>> flows;
-  for (std::size_t f = 0; f < progress_.size(); ++f) {
-    const TransferProgress& of = progress_[f];
-    if (flow_of_[static_cast<std::size_t>(of.task)] != static_cast<std::int32_t>(f)) continue;
-    flows.push_back({state.task(of.task), RelativeState::bits(of.left), RelativeState::bits(of.rate),
-                     state.time(of.since), state.time(of.end)});
-  }
-  state.add_sorted(std::move(flows));
-  sharing_.for_each_width([&](double width) { state.add(RelativeState::bits(width)); });
-}
-
 void FairNetwork::report_stalled() const {
   for (std::size_t t = 0; t < flow_of_.size(); ++t)
     if (flow_of_[t] >= 0) report_dead_link(graph_, static_cast<TaskId>(t));

@@ -19,7 +19,6 @@ class FairNetwork final : public TransferNetwork {
   void request(TaskId transfer, std::int64_t now) override;
   bool due(TaskId transfer, std::int64_t now) override;
   void settle(std::int64_t now) override;
-  void add_state(RelativeState& state) const override;
   void report_stalled() const override;
 
  private:

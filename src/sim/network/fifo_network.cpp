@@ -37,20 +37,6 @@ bool FifoNetwork::due(TaskId transfer, std::int64_t now) {
   return true;
 }
 
-void FifoNetwork::add_state(RelativeState& state) const {
-  std::vector<std::pair<WaitingTransfer, std::size_t>> waiting;
-  for (std::size_t l = 0; l < links_.size(); ++l) {
-    state.add(links_[l].busy);
-    for (auto queue = links_[l].waiting; !queue.empty(); queue.pop()) waiting.emplace_back(queue.top(), l);
-  }
-  std::ranges::sort(waiting, {}, [](const auto& waiter) { return waiter.first.number; });
-  state.add(static_cast<std::int64_t>(waiting.size()));
-  for (const auto& [waiter, link] : waiting) {
-    state.add(state.task(waiter.task));
-    state.add(static_cast<std::int64_t>(link));
-  }
-}
-
 void FifoNetwork::start_or_wait(WaitingTransfer waiter, std::int64_t now) {
   const Route& route = graph_.path(waiter.task).links;
   for (const std::uint32_t l : route)

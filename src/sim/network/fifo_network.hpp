@@ -19,7 +19,6 @@ class FifoNetwork final : public TransferNetwork {
   void request(TaskId transfer, std::int64_t now) override;
   bool due(TaskId transfer, std::int64_t now) override;
   void settle(std::int64_t) override {}
-  void add_state(RelativeState& state) const override;
 
  private:
   struct WaitingTransfer {

@@ -25,12 +25,6 @@ class MaxMin {
   void set_capacity(LinkId link, double capacity);              ///< zero: its flows stop
   double rate(FlowId flow) const { return flows_[flow].rate; }  ///< rate at the last update
 
-  /// Visits the only trace that removed flows leave: the largest rate so far, by link.
-  template <class F>
-  void for_each_width(F&& visit) const {
-    for (const LinkState& link : links_) visit(link.widest);
-  }
-
   /// Recomputes the rates of every component touched since the last call (flows connected by links that may
   /// fill), and calls visit(flows) once for each.
   template <class F>

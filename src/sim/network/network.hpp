@@ -20,8 +20,6 @@ class TransferNetwork {
   virtual bool due(TaskId transfer, std::int64_t now) = 0;
   /// No event of this moment is left; must not post one for it.
   virtual void settle(std::int64_t now) = 0;
-  /// Adds all that later calls depend on, after settle.
-  virtual void add_state(RelativeState& state) const = 0;
   /// No event is left but tasks are: throws if a transfer waits for a dead link.
   virtual void report_stalled() const {}
 };

@@ -75,7 +75,6 @@ class IterationBuilder {
     if (options_.message_order == MessageOrder::in_order) posts_.emplace(program_);
     for (const plan::StageBoundary& boundary : stages_.boundaries()) add_boundary(boundary);
     if (posts_) posts_->chain(tasks_);
-    begin_section();
     add_updates(problem_, plan_, options_, {program_, buckets_, out_.devices, ranks_}, tasks_);
     for (program::StageProgram& stage : program_.stages) {
       const RankTasks& rank = ranks_[stage.rank];
@@ -154,12 +153,9 @@ class IterationBuilder {
     return count;
   }
 
-  void begin_section() { out_.sections.push_back(static_cast<TaskId>(tasks_.size())); }
-
   // Rows of ranks.
 
   void add_row(std::size_t r) {
-    begin_section();
     const program::Row& row = program_.ranks[r].row;
     const auto width = static_cast<TaskId>(out_.devices[r].size());
     RankTasks& rank = ranks_.emplace_back();
@@ -173,10 +169,8 @@ class IterationBuilder {
     }
     rank.end = static_cast<TaskId>(tasks_.size());
     meetings_.emplace_back(row.size(), kNoTask);
-    begin_section();
     if (std::ranges::any_of(plan_.stages, [](const auto& stage) { return stage.replica_size() > 1; }))
       keep_together(r);
-    begin_section();
     if (cut_) add_collectives(*cut_, {program_, plan_, program_.ranks[r].row, ranks_[r]}, messages_, tasks_);
   }
 
@@ -296,7 +290,6 @@ class IterationBuilder {
   // Messages between stages.
 
   void add_boundary(const plan::StageBoundary& boundary) {
-    begin_section();
     const core::Bytes moving =
         samples_ ? layout::sequence_bytes(problem_.graph, stages_, boundary) : core::Bytes(0);
     program::for_each_message(program_, boundary, [&](const program::StageMessage& message) {

@@ -16,9 +16,6 @@ struct IterationTasks {
   std::vector<std::vector<core::DeviceId>> devices;  ///< [rank]
   /// [stage][replica], of_micro_batch: collectives that are part of passes (cost/sharding.hpp)
   std::vector<std::vector<std::vector<cost::OpTime>>> collectives;
-  /// First tasks of the passes of a rank, its meetings and collectives, and the messages of a boundary, in this
-  /// order; last, of all others. Within each, tasks are in the order of micro-batches.
-  std::vector<TaskId> sections;
   bool cut = false;  ///< passes are cut at the collectives of their groups, which are tasks
 };
 
