@@ -13,7 +13,7 @@ namespace penstock::graph {
 enum class TensorRole : std::uint8_t {
   matrix,  ///< of a linear layer, an attention, an expert, or an adapter
   table,   ///< of an embedding
-  head,    ///< linear layer whose output only losses read
+  head,    ///< linear layer that is_output_layer()
   other,   ///< vectors, kernels of convolutions, and all that the attributes do not describe
 };
 
@@ -30,7 +30,7 @@ struct WeightTensor {
   friend bool operator==(const WeightTensor&, const WeightTensor&) = default;
 };
 
-/// True if only losses read what the operator makes.
+/// True if only losses, or softmaxes at the end of the model, read what the operator makes.
 bool is_output_layer(const OpGraph& graph, core::OpId id);
 
 /// Tensors of an operator's own trained parameters; their numbers add up to Operator::parameters. Differs:
