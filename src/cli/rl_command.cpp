@@ -10,6 +10,7 @@
 #include "penstock/core/files.hpp"
 #include "penstock/core/yaml.hpp"
 #include "penstock/experiment/rl_answer.hpp"
+#include "penstock/experiment/search_limit.hpp"
 #include "problem_flags.hpp"
 
 namespace penstock::cli {
@@ -40,7 +41,7 @@ core::Seconds planned_time(const experiment::PlannedTraining& training, int gpus
   stated.cluster.file = gpu_cluster(training.gpu, gpus);
   LoadedProblem loaded = stated.load(true);
   loaded.cell.planner = planners::planner_choice(training.planner);
-  keep_layers_whole(loaded, loaded.cell.planner);
+  if (loaded.whole_layers) experiment::keep_layers_whole(loaded.cell.planner);
   experiment::SearchSetting setting{{}, {}, {}};
   setting.keep_trace = false;
   return core::Seconds(*experiment::search(loaded.problem(), loaded.cell, setting, stop).row.iteration_s);

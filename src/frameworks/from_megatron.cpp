@@ -98,6 +98,9 @@ plan::Training read_training(MegatronArguments& args, std::int64_t replicas, std
              fp16 = args.flag("fp16") || recipe.starts_with("fp16");
   if (bf16 && fp16)
     args.fail(args.has("fp16") ? "fp16" : "mixed_precision", "bf16 and fp16: keep one of them");
+  if (args.flag("no_use_layer_wise_param_layout") && out.optimizer == plan::Optimizer::muon)
+    args.fail("no_use_layer_wise_param_layout",
+              "changes the buffers of muon, which are known only in their layer-wise layout");
   if (fp16 && out.optimizer == plan::Optimizer::muon)
     args.fail("optimizer", "Megatron-LM does not run muon in fp16: train in --bf16, or by adam");
   if (bf16 || fp16) out.precision = plan::mixed_precision(bf16 ? "mixed_bf16" : "mixed_fp16");

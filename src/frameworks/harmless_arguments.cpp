@@ -117,7 +117,7 @@ constexpr std::string_view kUnreadNames = R"(
     no_persist_layer_norm no_pin_cpu_grads no_pin_cpu_params no_pipeline_parallel no_python
     no_query_key_layer_scaling no_rope_fusion no_scatter_gather_tensors_in_pipeline no_ssh no_ssh_check
     no_stream_ckpt_dequant no_strict_fsdp_dtensor_load no_tokenizer_sentencepiece_ignore_extra_whitespaces
-    no_use_layer_wise_param_layout no_use_tokenizer_model_from_checkpoint_args no_weight_decay_cond_type
+    no_use_tokenizer_model_from_checkpoint_args no_weight_decay_cond_type
     no_yarn_correction_range_round_to_int node_rank nodelist nodes npernode nproc_per_node nprocs ntasks
     ntasks_per_node null_tokenizer_eod_id null_tokenizer_pad_id num_dataset_builder_threads
     num_gpu_perf_scores_to_print num_gpus num_layers_at_end_in_bf16 num_layers_at_start_in_bf16 num_nodes

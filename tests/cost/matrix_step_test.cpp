@@ -25,13 +25,20 @@ namespace {
 using Sizes = std::vector<std::int64_t>;
 constexpr std::size_t kDevices = 8;
 
+/// Parameters of a model whose weights have the precision's size.
+std::map<std::string, std::string> stored_in(const std::string& precision,
+                                             std::map<std::string, std::string> parameters) {
+  if (precision != "fp32") parameters["element_bytes"] = "2";
+  return parameters;
+}
+
 /// A model on the devices of one node, as one stage.
 struct StepCase {
   StepCase(const StepCase&) = delete;  // the problem refers to the members
   StepCase& operator=(const StepCase&) = delete;
   StepCase(const char* family, const std::map<std::string, std::string>& parameters, Optimizer optimizer,
            const char* precision = "fp32", const char* framework = "none")
-      : graph(models::build(family, parameters)),
+      : graph(models::build(family, stored_in(precision, parameters))),
         cluster(cluster::load_cluster("8xH100").run_by(cluster::runtime(framework))),
         problem{graph, cluster, costs, {kDevices, optimizer}} {
     problem.training.precision = plan::mixed_precision(precision);
@@ -165,7 +172,9 @@ TEST_CASE("Muon's step: owners divide it, copies do all of it, FSDP2 sends betwe
   CHECK(copies.products() > flops / peak);
   CHECK(copies.products() < 2 * flops / peak);
   owners.stage.zero = 1;
-  CHECK(owners.products() == support::near(copies.products() / 8, 1e-9));
+  // Owners have unequal shares: the fullest takes a few percent more than an eighth.
+  CHECK(owners.products() >= copies.products() / 8);
+  CHECK(owners.products() < copies.products() / 8 * 1.05);
   divided.stage.zero = 3;
   CHECK(divided.products() > owners.products());
   CHECK(adam.products() == 0);

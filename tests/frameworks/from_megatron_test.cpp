@@ -1092,5 +1092,9 @@ TEST_CASE("muon and its older name are read, and refused in fp16") {
           plan::Optimizer::muon);
   CHECK(read(kLlama + "--optimizer lion", 4).plan.training.optimizer == plan::Optimizer::lion);
   CHECK(refusal(kLlama + "--fp16 --optimizer muon").find("does not run muon in fp16") != std::string::npos);
+  const std::string flat = "--bf16 --no-use-layer-wise-param-layout ";
+  CHECK(refusal(kLlama + flat + "--optimizer muon").find("only in their layer-wise layout") !=
+        std::string::npos);
+  CHECK(refusal(kLlama + flat) == "taken");
   CHECK(refusal(kLlama + "--optimizer soap").find("soap") != std::string::npos);
 }

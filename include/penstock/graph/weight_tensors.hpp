@@ -30,7 +30,7 @@ struct WeightTensor {
   friend bool operator==(const WeightTensor&, const WeightTensor&) = default;
 };
 
-/// True if only losses, or softmaxes at the end of the model, read what the operator makes.
+/// True if nothing reads what the operator makes, or only losses and softmaxes at the end of the model.
 bool is_output_layer(const OpGraph& graph, core::OpId id);
 
 /// Tensors of an operator's own trained parameters; their numbers add up to Operator::parameters. Differs:
