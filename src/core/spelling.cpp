@@ -59,7 +59,8 @@ std::string did_you_mean(std::string_view given, const std::vector<std::string>&
 }
 
 std::string did_you_mean_name(std::string_view given, const std::vector<std::string>& known) {
-  const std::string by_letters = did_you_mean(given, known), text = bare(given);
+  std::string by_letters = did_you_mean(given, known);
+  const std::string text = bare(given);
   if (by_letters.starts_with("did you mean")) return by_letters;
   const auto near = std::ranges::find_if(known, [&](const std::string& name) {
     return text.size() < 64 && edit_distance(text, bare(name)) <= 1;

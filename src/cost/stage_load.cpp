@@ -25,7 +25,7 @@ plan::Training stated_numbers(const plan::Training& given, const UpdatedWeights&
 /// Moments and master weights. A quantised tensor has a table of 256 fp32 numbers for each moment (torchao).
 Bytes state_bytes(const StageLoad& load, const plan::Training& given,
                   const plan::ReplicaPlacement& placement) {
-  constexpr std::int64_t kTables = 2 * 256 * 4;
+  constexpr std::int64_t kTables = std::int64_t{2} * 256 * 4;
   const plan::Training training = stated_numbers(given, load.updated);
   const StepWeights weights = step_weights(load, placement);
   return training.optimizer_state(weights.own) + training.by_adam().optimizer_state(weights.by_adam) +
