@@ -64,7 +64,7 @@ void add_calibrate_cluster(CLI::App& calibrate, Action& action) {
       "  penstock calibrate cluster host.yaml --devices 4 -o four.yaml\n"
       "  penstock plan --model bert --cluster four.yaml --costs host.yaml --mini-batch 16");
   auto flags = std::make_shared<CalibrateClusterFlags>();
-  command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
+  command->add_option("CALIBRATION", flags->file, "the calibration")->required()->type_name("FILE");
   command->add_option("--devices", flags->devices, "number of devices")
       ->required()
       ->check(CLI::Range(1, 4096).description(""))

@@ -154,7 +154,7 @@ void add_calibrate_coverage(CLI::App& calibrate, Action& action) {
       "  penstock calibrate coverage results/hardware/host.yaml --model bert -p layers=12 --micro-batch "
       "1,4,16");
   auto flags = std::make_shared<CalibrateCoverageFlags>();
-  command->add_option("FILE", flags->file, "the calibration, or a profile of operator times")
+  command->add_option("CALIBRATION", flags->file, "the calibration, or a profile of operator times")
       ->required()
       ->type_name("FILE");
   flags->model.add(*command, true);

@@ -149,7 +149,7 @@ void add_calibrate_fit(CLI::App& calibrate, Action& action) {
       "  penstock calibrate fit runs.csv -o mine.yaml\n"
       "  penstock plan --model bert --cluster mine.yaml --devices 8 --mini-batch 64");
   auto flags = std::make_shared<CalibrateFitFlags>();
-  command->add_option("FILE", flags->file, "the table of runs (CSV)")->required()->type_name("FILE");
+  command->add_option("TABLE", flags->file, "the table of runs (CSV)")->required()->type_name("FILE");
   command
       ->add_option("-o,--output", flags->output,
                    "cluster file: the plans' cluster with these constants; default: print the keys")

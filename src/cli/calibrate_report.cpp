@@ -221,7 +221,7 @@ void add_calibrate_report(CLI::App& calibrate, Action& action) {
       "report", "Print the contents of a calibration: ceilings, kernels, messages, errors.");
   command->footer(kReportFooter);
   auto flags = std::make_shared<CalibrateReportFlags>();
-  command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
+  command->add_option("CALIBRATION", flags->file, "the calibration")->required()->type_name("FILE");
   command
       ->add_option("--page", flags->page,
                    "also write an HTML page: these tables, and pictures of kernels, messages and models")

@@ -110,7 +110,7 @@ void add_calibrate_verify(CLI::App& calibrate, Action& action) {
       "Example:\n"
       "  penstock calibrate verify host.yaml --points 20");
   auto flags = std::make_shared<CalibrateVerifyFlags>();
-  command->add_option("FILE", flags->file, "the calibration")->required()->type_name("FILE");
+  command->add_option("CALIBRATION", flags->file, "the calibration")->required()->type_name("FILE");
   command
       ->add_option("--points", flags->points,
                    "number of points, evenly spaced from the shortest to the longest")

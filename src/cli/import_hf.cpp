@@ -74,7 +74,7 @@ void add_import_hf(CLI::App& import, Action& action) {
       "  penstock plan --model config.json -p sequence=4096 --cluster dgx_h100 --mini-batch 64",
       fmt::join(frameworks::hf_model_types(), ", ")));
   auto flags = std::make_shared<ImportHfFlags>();
-  command->add_option("FILE", flags->file, "the config")->required()->type_name("FILE");
+  command->add_option("CONFIG", flags->file, "the config")->required()->type_name("FILE");
   command
       ->add_option(
           "--tokens", flags->tokens,

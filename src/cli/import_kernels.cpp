@@ -181,7 +181,7 @@ void add_import_kernels(CLI::App& import, Action& action) {
       "  penstock plan --model gpt -p element_bytes=2 --cluster dgx_a100 --mini-batch 64 \\\n"
       "      --costs a100_tables.yaml");
   auto flags = std::make_shared<ImportKernelsFlags>();
-  command->add_option("FILE", flags->files, "tables of one device")->required()->type_name("CSV|JSON");
+  command->add_option("TABLE", flags->files, "tables of one device")->required()->type_name("CSV|JSON");
   command
       ->add_option("--device", flags->device,
                    "name of the tables' device, for tables without the column; others must have this one")

@@ -88,7 +88,7 @@ void add_import_megatron(CLI::App& import, Action& action) {
       "  penstock import megatron train.sh --gpus 8xH100x4 -p vocabulary=128256 -o plan.yaml\n"
       "  penstock improve plan.yaml --layers --change cuts -o better.yaml");
   auto flags = std::make_shared<ImportMegatronFlags>();
-  command->add_option("FILE", flags->file, "the script, or a file that ends in .yaml")
+  command->add_option("SCRIPT", flags->file, "the script, or a file that ends in .yaml")
       ->required()
       ->type_name("FILE");
   command->add_option("-p,--parameter", flags->model.parameters, "parameter of the model, overrides the file")

@@ -61,7 +61,7 @@ void add_import_pipedream(CLI::App& import, Action& action) {
       "--mini-batch 1024 \\\n"
       "      --cluster summit --devices 8");
   auto flags = std::make_shared<ImportPipedreamFlags>();
-  command->add_option("FILE", flags->file, "graph.txt")->required()->type_name("FILE");
+  command->add_option("GRAPH", flags->file, "graph.txt")->required()->type_name("FILE");
   command->add_option("--batch", flags->batch, "samples of the mini-batch that was profiled")
       ->required()
       ->check(samples())

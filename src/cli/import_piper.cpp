@@ -64,7 +64,7 @@ void add_import_piper(CLI::App& import, Action& action) {
       "\\\n"
       "      --micro-batch 1 --cluster summit --devices 8 --option costs=imported");
   auto flags = std::make_shared<ImportPiperFlags>();
-  command->add_option("FILE", flags->file, "the workload")->required()->type_name("FILE");
+  command->add_option("WORKLOAD", flags->file, "the workload")->required()->type_name("FILE");
   command->add_option("--unit", flags->unit, "unit of its times: s or ms")
       ->required()
       ->type_name("UNIT")

@@ -144,7 +144,7 @@ void add_import_topo(CLI::App& import, Action& action) {
       "  penstock import topo hosts.txt --device 8xH100 -o cluster.yaml\n"
       "  penstock plan --model llama3-8b --cluster cluster.yaml");
   auto flags = std::make_shared<ImportTopoFlags>();
-  command->add_option("FILE", flags->files, "a topology, a list of hosts, or both")
+  command->add_option("TOPOLOGY", flags->files, "a topology, a list of hosts, or both")
       ->required()
       ->expected(1, 2)
       ->type_name("FILE");

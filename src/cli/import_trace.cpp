@@ -109,7 +109,7 @@ void add_import_trace(CLI::App& import, Action& action) {
       "  penstock import trace rank*.json --plan plan.yaml -o compared\n"
       "  penstock import trace 0=first.json.gz 1=second.json.gz --plan plan.yaml --costs costs.yaml --step 12");
   auto flags = std::make_shared<ImportTraceFlags>();
-  command->add_option("FILE", flags->files, "profiles; RANK=FILE where a file does not name its rank")
+  command->add_option("PROFILE", flags->files, "profiles; RANK=FILE where a file does not name its rank")
       ->required()
       ->type_name("FILE");
   command->add_option("--plan", flags->plan, "the plan of the run")->required()->type_name("FILE");

@@ -76,9 +76,7 @@ void add_rl(CLI::App& app, Action& action) {
       "  penstock rl experiments/rl/grpo.yaml\n"
       "  penstock rl experiments/rl/grpo.yaml --svg splits.svg --json");
   auto flags = std::make_shared<RlFlags>();
-  command->add_option("FILE", flags->file, "job file (docs/formats/rl_job.md)")
-      ->required()
-      ->type_name("FILE");
+  command->add_option("JOB", flags->file, "job file (docs/formats/rl_job.md)")->required()->type_name("FILE");
   command->add_option("--svg", flags->svg, "draw step times over the splits here")->type_name("FILE");
   add_threads(*command, flags->threads);
   add_json(*command, flags->json);

@@ -183,7 +183,8 @@ void add_run(CLI::App& app, Action& action) {
       "  penstock run experiments/quickstart.yaml --set clusters.0.devices=[4] --set time_limit=10s -o "
       "few");
   command
-      ->add_option("FILE", flags->file, "the experiment file; docs/formats/experiment.md describes the form")
+      ->add_option("EXPERIMENT", flags->file,
+                   "the experiment file; docs/formats/experiment.md describes the form")
       ->required()
       ->type_name("FILE");
   command

@@ -136,7 +136,8 @@ void add_validate(CLI::App& app, Action& action) {
       "  penstock validate experiments/validation_host.yaml --costs host.yaml\n"
       "  penstock validate --against runs.csv --clusters experiments/published");
   command
-      ->add_option("FILE", flags->file, "the experiment file; docs/formats/experiment.md describes the form")
+      ->add_option("EXPERIMENT", flags->file,
+                   "the experiment file; docs/formats/experiment.md describes the form")
       ->type_name("");
   flags->against.add(*command);
   flags->costs.add(*command);
