@@ -26,10 +26,11 @@ sed -e 's/^gpus: .*/gpus: 16/' -e 's/multiple_of: .*/multiple_of: 4/' -e 's/gpus
   -e 's/training: .*/training: {model: llama, parameters: {layers: 2}, gpu: H100, mini_batch: 64}/' job.yaml >planned.yaml
 expect 0 "no plan for 12 + 4 GPUs: 12 GPUs are no whole nodes of 8 H100" "$penstock" rl planned.yaml
 
-# Ctrl-C ends a long job. Before the simulation begins, it ends the program with another code.
+# Ctrl-C ends a long job. Before the simulation begins, it ends the program with another code. In the foreground the
+# signal comes once: a second one ends the program at once.
 sed '$a steps: 20000' job.yaml >long.yaml
 for seconds in 1 3 9; do
-  timeout --preserve-status -s INT "$seconds" "$penstock" rl long.yaml >/dev/null 2>&1
+  timeout --foreground --preserve-status -s INT "$seconds" "$penstock" rl long.yaml >/dev/null 2>&1
   status=$?
   ((status == 30)) && break
 done
