@@ -165,7 +165,7 @@ std::string text(const Calibration& c, const report::ScreenLimits& screen) {
 }
 
 PageTexts page_texts(const Calibration& c) {
-  const auto without_line = [](std::string text) {
+  const auto without_line = [](const std::string& text) {
     return text.substr(std::min<std::size_t>(text.size(), 1));
   };
   return {{"Where and how", identity(c)},
