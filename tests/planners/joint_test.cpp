@@ -299,6 +299,37 @@ TEST_CASE(
   CHECK(std::ranges::count(asked({}, 8), whole_layers) == 0);
 }
 
+TEST_CASE("a small row of layers is also searched by whole layers, which take nothing from its budget") {
+  const auto graph = models::build("gpt", {{"layers", "2"}, {"hidden", "64"}, {"heads", "2"}});
+  const auto asks = [&](int devices, const planners::OwnOptions& own) {
+    const auto cluster = summit(devices);
+    planners::SearchOptions options;
+    options.own = own;
+    const cost::Problem problem{graph, cluster, kAnalytic, {8, plan::Optimizer::adam}};
+    const planners::PlannerChoice layers{"joint",
+                                         {{"evaluations", "40"}, {"part", "never"}, {"units", "layers"}}};
+    return std::ranges::count(planners::joint_questions(problem, options).first, layers);
+  };
+  const planners::OwnOptions budget{{"evaluations", "40"}};
+  CHECK(asks(2, budget) == 1);
+  CHECK(asks(16, budget) == 0);  // 26 operators on 16 devices take too long for two searches
+  CHECK(asks(2, {{"evaluations", "40"}, {"units", "layers"}}) == 0);
+
+  const auto cluster = summit(2);
+  const cost::Problem problem{graph, cluster, kAnalytic, {8, plan::Optimizer::adam}};
+  const auto options = by_simulation(problem);
+  const auto states = [&](const planners::OwnOptions& own) {
+    return search("joint", problem, options, own)->states;
+  };
+  const auto walked = [&](planners::OwnOptions own) {
+    own["evaluations"] = "40";
+    const auto with = states(own);
+    own["evaluations"] = "0";
+    return with - states(own);
+  };
+  CHECK(walked({}) > walked({{"units", "layers"}}) * 3 / 2);  // its own walks, and those by whole layers
+}
+
 TEST_CASE("if nothing fits it reports so, even if some planners cannot take a pinned micro-batch") {
   // 64 GiB of scores for each sample and layer; weights are small.
   const auto graph = models::build("gpt", {{"layers", "2"}, {"sequence", "32768"}});

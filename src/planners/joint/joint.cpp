@@ -20,6 +20,7 @@
 #include "penstock/cost/stage_memo.hpp"
 #include "penstock/cost/training_state.hpp"
 #include "penstock/plan/colocated.hpp"
+#include "penstock/plan/layer_row.hpp"
 #include "penstock/plan/strategy.hpp"
 #include "penstock/score/estimate.hpp"
 #include "penstock/score/validate.hpp"
@@ -33,6 +34,10 @@ constexpr std::size_t kWalks = 8;
 
 /// Number of units up to which all partitions are tried anyway (planner exhaustive).
 constexpr std::size_t kSmall = 12;
+
+/// Units times devices up to which plans of whole layers are searched first, with a budget of their own:
+/// within seconds, and no walk among all plans may miss what the walk among fewer finds.
+constexpr std::size_t kSearchedTwice = 160;
 
 /// Kind of a plan, so that walks start far from each other.
 std::string plan_kind(const plan::Plan& plan) {
@@ -74,7 +79,8 @@ PlannerChoice itself(std::int64_t evaluations, OwnOptions kind, const SearchOpti
 }
 
 /// Planners of `questions`, and before them faster searches. Three quarters of the budget go to a part of the
-/// devices. Without a part, half of the budget of a large problem goes to plans of whole layers.
+/// devices. Without a part, half of the budget of a large problem goes to plans of whole layers. A small
+/// problem searches those as well, so that its answer is never slower than with units=layers.
 JointQuestions all_questions(const cost::Problem& problem, const SearchOptions& options, const OwnValues& own,
                              const UnitGraph& units) {
   const std::size_t operators = units.operators.size(), devices = problem.cluster.size();
@@ -90,6 +96,10 @@ JointQuestions all_questions(const cost::Problem& problem, const SearchOptions& 
     out.first.insert(
         out.first.begin(),
         itself(evaluations / 2, {{"part", "never"}, {"starts", "direct"}, {"units", "layers"}}, options));
+  else if (own.word("units") == "operators" && operators * devices <= kSearchedTwice &&
+           std::holds_alternative<plan::LayerRow>(plan::layer_row(problem.graph)))
+    out.first.insert(out.first.begin(),
+                     itself(evaluations, {{"part", "never"}, {"units", "layers"}}, options));
   return out;
 }
 
@@ -122,7 +132,7 @@ class JointSearch {
     check_room();
     if (options_.from && plan::has_colocated(*options_.from)) return near_colocated(*options_.from);
     StartPlans begun = options_.from ? given(*options_.from) : starts(space_, judge_, questions_, stop_);
-    evaluations_ -= begun.judged;
+    if (begun.judged < evaluations_) evaluations_ -= begun.judged;  // else it had a budget of its own
     if (begun.plans.empty() && !begun.complete) stop_.give_up();
     if (begun.plans.empty()) begun.plans = last_resort(begun.error);
     if (evaluations_ > 0 && !options_.from && rows_ && !enough(begun.plans.front().worth))

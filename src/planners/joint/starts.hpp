@@ -14,7 +14,7 @@ struct StartPlans {
   bool complete = true;  ///< false: some planner hit a limit
   /// Number of plans to deduct from the search, because another search already evaluated as many and its
   /// answer is a good start. That is the search by whole layers, or that of a part whose plan is the best and
-  /// nearly as fast.
+  /// nearly as fast. A search by whole layers with the whole budget is not deducted.
   std::size_t judged = 0;
   std::exception_ptr error;  ///< error of a planner without a plan
 };
