@@ -53,16 +53,10 @@ std::optional<FoundPlan> planned(const cost::Problem& problem, const PlannerChoi
 
 /// The answer for a problem, kept for the last few problems because several properties use one answer.
 std::optional<FoundPlan> known(const BuiltProblem& world, const std::string& planner) {
-  static std::map<std::pair<const BuiltProblem*, std::string>, std::optional<FoundPlan>> answers;
-  static std::uint64_t seed = 0;
-  if (seed != world.spec().seed || answers.size() > 64) answers.clear();
-  seed = world.spec().seed;
-  const auto key = std::pair(&world, planner);
-  const auto found = answers.find(key);
-  // A world that was made smaller may have the address of another one.
-  if (found != answers.end() && found->second && plan::rank_of_stage(found->second->plan).size() > 0 &&
-      score::violations(world.problem(), found->second->plan).empty())
-    return found->second;
+  static std::map<std::pair<std::uint64_t, std::string>, std::optional<FoundPlan>> answers;
+  const std::pair key(world.id(), planner);
+  if (const auto found = answers.find(key); found != answers.end()) return found->second;
+  if (answers.size() > 64) answers.clear();
   return answers[key] = planned(world.problem(), planners::planner_choice(planner));
 }
 

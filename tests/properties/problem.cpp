@@ -260,7 +260,11 @@ std::optional<plan::Plan> plan_of(const cost::Problem& problem, const ProblemSpe
 }
 
 BuiltProblem::BuiltProblem(ProblemSpec spec)
-    : spec_(std::move(spec)),
+    : id_([] {
+        static std::uint64_t built = 0;
+        return ++built;
+      }()),
+      spec_(std::move(spec)),
       graph_(graph_of(spec_)),
       cluster_(cluster_of(spec_.cluster)),
       costs_text_(costs_text_of(spec_, graph_)),

@@ -65,6 +65,7 @@ class BuiltProblem {
   BuiltProblem(const BuiltProblem&) = delete;
 
   const ProblemSpec& spec() const { return spec_; }
+  std::uint64_t id() const { return id_; }  ///< of this object alone, unlike its address
   const graph::OpGraph& graph() const { return graph_; }
   const cluster::Cluster& cluster() const { return cluster_; }
   const cost::CostModel& costs() const { return *costs_; }
@@ -75,6 +76,7 @@ class BuiltProblem {
   const std::string& costs_text() const { return costs_text_; }
 
  private:
+  std::uint64_t id_;
   ProblemSpec spec_;
   graph::OpGraph graph_;
   cluster::Cluster cluster_;
