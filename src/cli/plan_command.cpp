@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "command.hpp"
 #include "framework_flag.hpp"
+#include "penstock/cluster/short_form.hpp"
 #include "penstock/experiment/search_limit.hpp"
+#include "penstock/graph/work.hpp"
 #include "plan_flags.hpp"
 #include "problem_flags.hpp"
 
@@ -46,6 +50,21 @@ void check_bound(const PlanFlags& flags, const cost::Problem& problem) {
     experiment::check_bounded(flags.gap ? "--gap" : "--bound", flags.framework.runnable_by(), problem);
 }
 
+/// The result of the search. Where nothing fits, the error names the command that finds the number of devices. That
+/// command needs the tokens of a sample and a device with a name.
+template <class Search>
+auto or_size_hint(const LoadedProblem& loaded, const Search& search) {
+  try {
+    return search();
+  } catch (const core::Infeasible& error) {
+    const std::string why = error.what();
+    const bool known = std::ranges::count(cluster::rented(), loaded.cluster.type(core::DeviceId(0)).name,
+                                          &cluster::RentedGpu::type) > 0;
+    if (!known || !graph::tokens(loaded.graph) || why.find(" fit") == why.npos) throw;
+    throw core::Infeasible(why + "\n`penstock size` finds how many devices this model needs");
+  }
+}
+
 core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   flags.search.check(session.force);
   const ThreadLimit limit(flags.search.threads);
@@ -66,8 +85,10 @@ core::ExitCode run(PlanFlags flags, const CommandContext& session) {
   setting.bound_runnable =
       flags.bound || flags.gap ? experiment::BoundEffort::any_wait : experiment::BoundEffort::short_wait;
 
-  const auto found =
-      flags.search.run(flags.framework.named(planner), problem, loaded.cell, setting, session.end_search());
+  const auto found = or_size_hint(loaded, [&] {
+    return flags.search.run(flags.framework.named(planner), problem, loaded.cell, setting,
+                            session.end_search());
+  });
   flags.search.leave(problem, found, loaded.assumptions, session);
   return flags.search.show(problem, found, loaded.assumptions);
 }

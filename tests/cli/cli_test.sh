@@ -394,6 +394,7 @@ expect 0 '"estimate_error": ' "${plan[@]}" --pipeline-micro-batch 4 --json
 small=("$penstock" plan --model llama3-8b -p layers=4 --mini-batch 16 --planner megatron)
 expect 0 "Lower bound for plans that Megatron-LM can run: " "${small[@]}" --gpus 4xH100
 expect 0 '"limited_by": "' "${small[@]}" --gpus 4xH100 --json
+expect 20 "\`penstock size\` finds how many devices" "$penstock" plan --model llama3-405b --gpus 8xH100
 expect 20 "no plan that Megatron-LM can run fits: of " "$penstock" plan --model llama3-70b --gpus 4xH100 --mini-batch 16 --planner megatron
 states() { "${small[@]/%megatron/joint}" --gpus 4xH100 --json "$@" 2>/dev/null | sed -n 's/.*"states": \([0-9]*\).*/\1/p'; }
 early=$(states --gap 1000) whole=$(states --gap 0)

@@ -65,7 +65,7 @@ class BuiltProblem {
   BuiltProblem(const BuiltProblem&) = delete;
 
   const ProblemSpec& spec() const { return spec_; }
-  std::uint64_t id() const { return id_; }  ///< of this object alone, unlike its address
+  std::uint64_t id() const { return id_; }  ///< different for each object, unlike its address
   const graph::OpGraph& graph() const { return graph_; }
   const cluster::Cluster& cluster() const { return cluster_; }
   const cost::CostModel& costs() const { return *costs_; }

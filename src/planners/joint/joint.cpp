@@ -35,8 +35,8 @@ constexpr std::size_t kWalks = 8;
 /// Number of units up to which all partitions are tried anyway (planner exhaustive).
 constexpr std::size_t kSmall = 12;
 
-/// Units times devices up to which plans of whole layers are searched first, with a budget of their own:
-/// within seconds, and no walk among all plans may miss what the walk among fewer finds.
+/// Units times devices up to which plans of whole layers are searched first, with a budget of their own. That
+/// takes seconds at most. A walk among all plans may miss what a walk among fewer finds.
 constexpr std::size_t kSearchedTwice = 160;
 
 /// Kind of a plan, so that walks start far from each other.
