@@ -62,7 +62,8 @@ TEST_CASE("Megatron-LM has buckets in the chunk that begins the model, others in
 
 // accelerate 1.15.0: mixed_precision bf16 sets param_dtype, reduce_dtype and output_dtype of FSDP2 to bf16. Without
 // reduce_dtype, FSDP2 of torch 2.15 reduces in fp32.
-TEST_CASE("gradients that accelerate's replicas shard travel in bf16, others in the precision of their sums") {
+TEST_CASE(
+    "gradients that accelerate's replicas shard travel in bf16, others in the precision of their sums") {
   const auto graph = models::build("llama", {{"layers", "1"},
                                              {"hidden", "32"},
                                              {"heads", "4"},
