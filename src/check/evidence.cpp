@@ -255,9 +255,13 @@ std::vector<std::vector<core::OpId>> TraceEvidence::buckets(StageId stage) const
   const plan::Stage& s = plan.stages[stage.index()];
   std::vector<std::vector<core::OpId>> out(1);
   Bytes held;
+  const auto reads = [&](core::OpId op) { return !problem.graph.operands(op).empty(); };
+  const bool later =
+      cost::framework_memory(problem).buckets_first_chunk && std::ranges::all_of(s.operators, reads);
   for (std::size_t i = s.operators.size(); i-- > 0;) {
     const Bytes bytes = problem.training.gradients(problem.graph.parameter_bytes(s.operators[i]));
-    const bool cut = problem.training.bucket.value() > 0 && plan::reduces_gradients(s) && !s.spans_ranks();
+    const bool cut =
+        !later && problem.training.bucket.value() > 0 && plan::reduces_gradients(s) && !s.spans_ranks();
     if (cut && held >= problem.training.bucket && bytes.value() > 0) out.emplace_back(), held = Bytes(0);
     out.back().push_back(s.operators[i]);
     held += bytes;

@@ -33,8 +33,10 @@ constexpr const char* kFitted =
 /// Megatron-LM. An fp16 gradient is copied to fp32 (_copy_model_grads_to_main_grads in
 /// megatron/core/optimizer/optimizer.py and distrib_optimizer.py; its dist_optimizer.md: 20 bytes per
 /// parameter). Adam is Transformer Engine's or Apex's fused kernel.
-constexpr FrameworkMemory kMegatron{
-    .split = SplitBackward::operands, .copies_gradients = true, .owns_matrices = true};
+constexpr FrameworkMemory kMegatron{.split = SplitBackward::operands,
+                                    .copies_gradients = true,
+                                    .owns_matrices = true,
+                                    .buckets_first_chunk = true};
 /// DeepSpeed (deepspeed/runtime/zero/stage_1_and_2.py and stage3.py, step): the shard of gradients is copied to
 /// the precision of the master weights. A training script's torch.optim.AdamW makes lists; with FusedAdam, by
 /// DeepSpeed's configuration, there are none. Buckets: reduce_bucket_size in runtime/zero/config.py.
@@ -47,13 +49,19 @@ constexpr FrameworkMemory kForeach{.makes_lists = true, .saves_gathered = true, 
 /// AutoModel and torchtitan have experts of their own and choose the dimension.
 constexpr FrameworkMemory kTransformers{
     .makes_lists = true, .saves_gathered = true, .keeps_inputs = true, .shards_whole_experts = true};
+/// Mixed precision of accelerate sets reduce_dtype. FSDP2 without one reduces in fp32 from torch 2.15 on, in bf16 before.
+constexpr FrameworkMemory kAccelerate{.makes_lists = true,
+                                      .saves_gathered = true,
+                                      .keeps_inputs = true,
+                                      .shards_whole_experts = true,
+                                      .sends_as_weights = true};
 
 NamedRuntime fusing(const char* name, const FrameworkMemory& memory, const char* summary) {
   return {name, {.per_kernel = kEager, .memory = memory}, summary, kFitted};
 }
-NamedRuntime unfused(const char* name, const char* summary) {
+NamedRuntime unfused(const char* name, const FrameworkMemory& memory, const char* summary) {
   return {name,
-          {.per_kernel = kEager, .fused_gates = false, .fused_norms = false, .memory = kTransformers},
+          {.per_kernel = kEager, .fused_gates = false, .fused_norms = false, .memory = memory},
           summary,
           kFitted};
 }
@@ -71,8 +79,10 @@ const std::vector<NamedRuntime>& runtimes() {
        kFitted},
       fusing("automodel", kForeach,
              "NeMo AutoModel with Transformer Engine's kernels, as its benchmark recipes have them"),
-      unfused("accelerate", "accelerate with models of transformers: PyTorch's operators one by one"),
-      unfused("pytorch", "models written in PyTorch, without torch.compile: operators one by one"),
+      unfused("accelerate", kAccelerate,
+              "accelerate with models of transformers: PyTorch's operators one by one"),
+      unfused("pytorch", kTransformers,
+              "models written in PyTorch, without torch.compile: operators one by one"),
       {"none", {}, "devices never wait for their hosts", "data sheets know no host"},
       {"cuda_graph",
        {},
@@ -90,7 +100,13 @@ const std::vector<NamedRuntime>& runtimes() {
 }
 
 const NamedRuntime& usual_runtime() {
-  return runtimes().front();
+  // Plans that name no framework may be none that Megatron-LM runs, so its rule of buckets holds for none of them.
+  static const NamedRuntime assumed = [] {
+    NamedRuntime out = runtimes().front();
+    out.runtime.memory.buckets_first_chunk = false;
+    return out;
+  }();
+  return assumed;
 }
 
 FrameworkRuntime runtime(std::string_view text) {

@@ -9,6 +9,7 @@
 
 #include "group_memo.hpp"
 #include "penstock/cost/analytic.hpp"
+#include "penstock/cost/buckets.hpp"
 #include "penstock/cost/sharding.hpp"
 #include "penstock/graph/ties.hpp"
 #include "penstock/layout/groups.hpp"
@@ -204,13 +205,13 @@ namespace {
 struct OwnedMatrices {
   std::vector<StoredMatrix> matrices;
   std::int64_t owners = 1;
+  Bytes bucket;  ///< bytes of gradients
   MatrixBuffers buffers(const Problem& problem) const {
     std::vector<std::int64_t> sizes;
     for (const StoredMatrix& matrix : matrices) sizes.push_back(matrix.numbers());
     const double number = problem.training.sent_per_weight() * problem.graph.element_bytes();
-    const auto bucket =
-        static_cast<std::int64_t>(static_cast<double>(problem.training.bucket.value()) / number);
-    return matrix_buffers(sizes, owners, bucket);
+    const auto closed = static_cast<std::int64_t>(static_cast<double>(bucket.value()) / number);
+    return matrix_buffers(sizes, owners, closed);
   }
 };
 
@@ -225,6 +226,7 @@ std::array<OwnedMatrices, 2> owned_matrices(const Problem& problem, const plan::
   const double share = stage.tensor_parallel == 1 ? 1 : part_of(stage, member);
   std::array<OwnedMatrices, 2> out;
   out[0].owners = placement.shards, out[1].owners = placement.expert_shards;
+  out[0].bucket = out[1].bucket = bucket_size(problem, stage);
   for (StoredMatrix& matrix : muon_matrices(problem.graph, stage.operators, how_of(problem, stage), share))
     out[matrix.expert ? 1 : 0].matrices.push_back(std::move(matrix));
   return out;

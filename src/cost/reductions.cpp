@@ -5,6 +5,7 @@
 #include "penstock/layout/experts.hpp"
 #include "penstock/plan/mesh.hpp"
 #include "weight_parts.hpp"
+#include "zero_traffic.hpp"
 
 namespace penstock::cost {
 
@@ -63,7 +64,7 @@ void add_replica_sums(const Problem& problem, const plan::Stage& stage, const We
                       Bytes own, bool all_gathers_later, std::vector<GradientReduction>& out) {
   if (own == Bytes(0) || holders.equal.front().size() < 2) return;
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
-  const Bytes gradients = problem.training.sent_gradients(own);
+  const Bytes gradients = sent_gradients(problem, stage, own);
   if (!placement.shards_state()) return out.push_back({holders.equal, gradients, false});
   const DeviceGroups& groups = holders.sharing;
   if (!placement.shards_gradients() && all_gathers_later)  // scattered, which takes as long as to gather
@@ -135,7 +136,7 @@ void add_gradients(const Problem& problem, const plan::Stage& stage, const Weigh
                    std::vector<Exchange>& out) {
   if (own == Bytes(0) || holders.equal.front().size() < 2) return;
   const plan::ReplicaPlacement placement = plan::replica_placement(stage);
-  const Bytes gradients = problem.training.sent_gradients(own);
+  const Bytes gradients = sent_gradients(problem, stage, own);
   const bool hybrid = placement.copies > 1;
   if (!placement.shards_state())
     return out.push_back({Exchange::ExchangeKind::all_reduce, holders.equal, gradients, false});

@@ -7,6 +7,7 @@
 #include "penstock/layout/ties.hpp"
 #include "penstock/plan/colocated.hpp"
 #include "penstock/plan/mesh.hpp"
+#include "zero_traffic.hpp"
 
 namespace penstock::cost {
 namespace {
@@ -50,7 +51,7 @@ GradientReduction shared_reduction(const Problem& problem, const plan::Plan& pla
   const plan::Stage& first = plan.stages[shared.stages.front().index()];
   const core::Bytes whole = problem.graph.parameter_bytes(shared.owners.front());
   const auto gradients = [&](double bytes) {
-    return problem.training.sent_gradients(core::Bytes(static_cast<std::int64_t>(std::ceil(bytes))));
+    return sent_gradients(problem, first, core::Bytes(static_cast<std::int64_t>(std::ceil(bytes))));
   };
   const auto all = plan::devices(shared, plan);
   if (first.tensor_parallel == 1 || !alike(problem.graph, plan, shared))

@@ -14,6 +14,10 @@ struct ZeroTraffic {
   layout::GroupScope among = layout::GroupScope::sharers;
 };
 
+/// Bytes of gradients that replicas send for so many bytes of a stage's weights, in the precision in which the framework
+/// reduces them (FrameworkMemory::sends_as_weights).
+core::Bytes sent_gradients(const Problem& problem, const plan::Stage& stage, core::Bytes weights);
+
 /// Bytes of an operator's weights once gathered, or of their gradients before they are scattered: with the padding
 /// of parts of whole experts.
 core::Bytes gathered_weights(const Problem& local, const plan::Stage& stage, core::OpId id,

@@ -76,6 +76,8 @@ std::string runtime_words(const cluster::Cluster& cluster, const std::string& st
     return "framework " + stated;
   const cluster::FrameworkRuntime runtime = cluster.types().front().host();
   if (runtime.one_kernel() == core::Seconds(0)) return "no host times";
+  const cluster::NamedRuntime& usual = cluster::usual_runtime();
+  if (usual.runtime == runtime) return "framework " + usual.name;
   for (const auto& named : cluster::runtimes())
     if (named.runtime == runtime) return "framework " + named.name;
   const auto part = [](core::Seconds time, const char* of) {

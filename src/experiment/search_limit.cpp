@@ -14,7 +14,8 @@ namespace {
 std::string stated_framework(const plan::ClusterRef& stated, const cluster::Cluster& cluster) {
   if (!stated.runtime.empty()) return stated.runtime.substr(0, stated.runtime.find('+'));
   const cluster::NamedRuntime& usual = cluster::usual_runtime();
-  return cluster.types().front().host() == usual.runtime ? usual.name : "";
+  const cluster::FrameworkRuntime host = cluster.types().front().host();
+  return host == usual.runtime || host == cluster::runtime(usual.name) ? usual.name : "";
 }
 
 }  // namespace

@@ -115,6 +115,33 @@ std::vector<StageLayers> barred_layers(MegatronArguments& args, std::int64_t ran
   return one_stage_each(stages);
 }
 
+/// The layout whose empty stages have each taken a layer from the fullest stage; "" if no stage has one to spare.
+std::string filled_layout(std::vector<StageLayers> stages) {
+  for (StageLayers& stage : stages) {
+    if (stage != StageLayers{}) continue;
+    StageLayers& fullest = *std::ranges::max_element(stages, {}, &StageLayers::layers);
+    if (fullest.layers < 2) return "";
+    --fullest.layers, ++stage.layers;
+  }
+  return to_layout(stages);
+}
+
+/// An empty stage only passes tensors on, which costs its rank a hop. Left out, the times would be too short.
+void refuse_empty_stages(MegatronArguments& args, const std::vector<StageLayers>& stages) {
+  std::vector<std::size_t> empty;
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    if (stages[s] == StageLayers{}) empty.push_back(s);
+  if (empty.empty()) return;
+  const std::string filled = filled_layout(stages);
+  args.fail("pipeline_model_parallel_layout",
+            fmt::format("{} {} of {} (from 0) {} empty, and every stage of a plan has an operator: {}",
+                        empty.size() == 1 ? "stage" : "stages", fmt::join(empty, ", "), stages.size(),
+                        empty.size() == 1 ? "is" : "are",
+                        filled.empty() ? "use fewer stages"
+                                       : fmt::format("give {} a layer, as in '{}'",
+                                                     empty.size() == 1 ? "it" : "each", filled)));
+}
+
 std::vector<StageLayers> given_layout(MegatronArguments& args, std::int64_t layers, std::int64_t ranks) {
   constexpr std::string_view kName = "pipeline_model_parallel_layout";
   std::vector<StageLayers> out;
@@ -127,8 +154,8 @@ std::vector<StageLayers> given_layout(MegatronArguments& args, std::int64_t laye
   for (const StageLayers& stage : out) {
     counted += stage.layers;
     if (stage.predictors > 0) args.fail(kName, "multi-token prediction (m): no plan states this");
-    if (stage == StageLayers{}) args.fail(kName, "a stage is empty: no plan states this");
   }
+  refuse_empty_stages(args, out);
   if (counted != layers) args.fail(kName, fmt::format("has {} layers, the model {}", counted, layers));
   if (static_cast<std::int64_t>(out.size()) % ranks != 0)
     args.fail(kName, fmt::format("has {} stages, which are not equally many on {} ranks", out.size(), ranks));

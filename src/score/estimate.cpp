@@ -71,6 +71,11 @@ double reduce_seconds(const cost::Problem& problem, const plan::Stage& stage) {
   });
 }
 
+/// Bucket of a stage, in bytes of weights; 0: one bucket (cost::bucket_size).
+Bytes bucket_of(const AssumedNetwork& network, const cost::StageLoad& load) {
+  return load.framework.buckets_first_chunk && load.inputs > Bytes(0) ? Bytes(0) : network.bucket;
+}
+
 StageTerms terms_of(const cost::Problem& problem, const AssumedNetwork& network, const plan::Stage& stage,
                     std::int64_t samples) {
   const auto replicas = static_cast<int>(stage.replicas());
@@ -86,7 +91,8 @@ StageTerms terms_of(const cost::Problem& problem, const AssumedNetwork& network,
   terms.communication = (messages * link.latency + moved * link.per_byte) / static_cast<double>(samples);
   const core::Bytes weights(load.parameters.value() / stage.tensor_parallel);
   terms.reduce =
-      exposed(core::Seconds(reduce_seconds(problem, stage)), weights, network.bucket, compute).value() /
+      exposed(core::Seconds(reduce_seconds(problem, stage)), weights, bucket_of(network, load), compute)
+          .value() /
       static_cast<double>(problem.training.mini_batch);
   return terms;
 }
@@ -160,8 +166,8 @@ StageTerms stage_terms(const AssumedNetwork& network, const cost::StageLoad& loa
   terms.compute = compute.value() / b;
   terms.communication = (messages * link.latency + moved * link.per_byte) / b;
   const core::Seconds reduce = network.all_reduce[static_cast<std::size_t>(replicas)].time(load.parameters);
-  terms.reduce =
-      exposed(reduce, load.parameters, network.bucket, compute).value() / static_cast<double>(mini_batch);
+  terms.reduce = exposed(reduce, load.parameters, bucket_of(network, load), compute).value() /
+                 static_cast<double>(mini_batch);
   return terms;
 }
 

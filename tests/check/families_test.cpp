@@ -5,6 +5,7 @@
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/score/least_iteration.hpp"
 #include "penstock/score/order.hpp"
+#include "penstock/score/plan_pipeline.hpp"
 #include "penstock/sim/explain.hpp"
 #include "penstock/sim/simulate.hpp"
 #include "support/crowded_costs.hpp"
@@ -86,6 +87,35 @@ TEST_CASE("no fault on random chains, schedules, networks, collectives and bucke
 
 TEST_CASE("no fault on random chains with tensor parallelism, ZeRO, compression and mixed precision") {
   CHECK(judged(0, 84, 3) == 84);
+}
+
+TEST_CASE("no fault, and no time below the bounds, by frameworks' rules of reductions") {
+  int longer = 0, shorter = 0;
+  for (std::uint64_t seed = 0; seed < 504; ++seed) {
+    auto c = support::random_plan(seed, seed % 2 == 0 ? 1 : 3);
+    if (plan::asynchronous(c.plan)) continue;
+    // Gradients of twice as many bytes as weights.
+    c.plan.training.precision = plan::MixedPrecision{cluster::Precision::bf16, cluster::Precision::fp32,
+                                                     cluster::Precision::fp32, cluster::Precision::fp32};
+    const auto without = sim::simulate_time(c.problem(), score::scheduled(c.problem(), c.plan), {});
+    for (const cluster::FrameworkMemory& rules : {cluster::FrameworkMemory{.buckets_first_chunk = true},
+                                                  cluster::FrameworkMemory{.sends_as_weights = true}}) {
+      c.cluster = c.cluster.run_by({.memory = rules});
+      const cost::Problem problem = c.problem();
+      const auto scheduled = score::scheduled(problem, c.plan);
+      INFO(c.plan.schedule, " ", seed);
+      const auto trace = sim::simulate(problem, scheduled, c.options);
+      for (const auto& violation : check::trace_violations(problem, scheduled, trace, c.options))
+        FAIL_CHECK(violation);
+      const auto with = sim::simulate_time(problem, scheduled, {});
+      CHECK(score::least_iteration(problem, c.plan, score::ReductionTiming::closed_form) <= to_seconds(with));
+      if (const auto bound = score::lower_bound(problem, c.plan)) CHECK(bound->time <= with);
+      longer += rules.buckets_first_chunk && with > without;
+      shorter += rules.sends_as_weights && with < without;
+    }
+  }
+  CHECK(longer > 10);
+  CHECK(shorter > 10);
 }
 
 TEST_CASE("no fault where devices of a node slow each other down") {

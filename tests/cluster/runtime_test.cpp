@@ -37,6 +37,10 @@ TEST_CASE("each runtime of the list has its own name, a description and the sour
   CHECK(names == std::set<std::string>{"megatron", "deepspeed", "torchtitan", "automodel", "accelerate",
                                        "pytorch", "none", "cuda_graph", "eager_pytorch", "legion_flexflow"});
   CHECK(cluster::usual_runtime().name == "megatron");
+  cluster::FrameworkRuntime assumed = cluster::runtime("megatron");
+  CHECK(assumed.memory.buckets_first_chunk);
+  assumed.memory.buckets_first_chunk = false;
+  CHECK(cluster::usual_runtime().runtime == assumed);
   CHECK(cluster::runtime("megatron").fused_gates);
   CHECK(cluster::runtime("megatron").fused_norms);
   CHECK_FALSE(cluster::runtime("torchtitan").fused_gates);

@@ -163,7 +163,7 @@ TEST_CASE("the curves state their sources and licences, and are small") {
 
 TEST_CASE(
     "hosts of GPUs with curves or kernel tables launch kernels as Megatron-LM does, unless they state more") {
-  const cluster::FrameworkRuntime usual = cluster::runtime("megatron"), none = cluster::runtime("none");
+  const cluster::FrameworkRuntime usual = cluster::usual_runtime().runtime, none = cluster::runtime("none");
   const auto completed = [](const cluster::Cluster& cluster, const cost::CostModel& costs) {
     return cost::measured_by(costs, cluster).types().front().runtime;
   };

@@ -893,6 +893,20 @@ TEST_CASE(
             .find("-1 layers are not 1 equal shares") != std::string::npos);
   CHECK(refusal(kModel + "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Et|t|t|tL'") ==
         "train.sh:2: pipeline_model_parallel_layout: has 4 layers, the model 8");
+  CHECK(
+      refusal(kModel + "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Et*5||t*3|L'") ==
+      "train.sh:2: pipeline_model_parallel_layout: stage 1 of 4 (from 0) is empty, and every stage of a plan has an "
+      "operator: give it a layer, as in 'Et*4|t|t*3|L'");
+  CHECK(
+      refusal(kModel +
+              "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Et*5|||t*3||||L'") ==
+      "train.sh:2: pipeline_model_parallel_layout: stages 1, 2, 4, 5, 6 of 8 (from 0) are empty, and every stage of a "
+      "plan has an operator: give each a layer, as in 'Et|(t|)*2,tt|(t|)*3,L'");
+  CHECK(
+      refusal(kModel + "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'E(t|)*8|||L'")
+          .ends_with(
+              "stages 8, 9, 10 of 12 (from 0) are empty, and every stage of a plan has an operator: use fewer "
+              "stages"));
   CHECK(refusal(kModel + "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'E(t*4||t*4|L'")
             .find("a bracket is not closed") != std::string::npos);
   CHECK(refusal(kModel + "--tensor-model-parallel-size $TP") ==

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "models/catalogue.hpp"
+#include "penstock/cluster/runtime.hpp"
 #include "penstock/cost/analytic.hpp"
 #include "penstock/score/order.hpp"
 #include "penstock/sim/simulate.hpp"
@@ -27,8 +28,9 @@ namespace {
 constexpr std::int64_t kLayers = 4, kTokens = 64, kWidth = 32, kBytes = 4;
 constexpr std::int64_t kTensor = kTokens * kWidth * kBytes;  // of one sample
 
-graph::OpGraph decoder() {
+graph::OpGraph decoder(const char* number_bytes = "4") {
   return models::build("llama", {{"layers", "4"},
+                                 {"element_bytes", number_bytes},
                                  {"hidden", "32"},
                                  {"heads", "4"},
                                  {"kv_heads", "4"},
@@ -164,6 +166,29 @@ TEST_CASE(
   CHECK(with(3).count(reduce_scatter, replicas) == micro_batches * (kLayers + 2));
 }
 
+TEST_CASE(
+    "accelerate's FSDP2 scatters gradients in bf16, torch's own in fp32; groups sum their parts likewise") {
+  using enum TrafficKind;
+  const auto replicas = TrafficAmong::replicas;
+  const auto with = [](const char* framework, int zero, int over) {
+    StageCase c = on(decoder("2"), 4, 4);
+    c.cluster = c.cluster.run_by(cluster::runtime(framework));
+    c.plan.training.precision = plan::mixed_precision("mixed_bf16");
+    c.plan.stages[0].zero = zero;
+    c.plan.stages[0].zero_over = over;
+    return RankRows(c.run()[0]);
+  };
+  const std::int64_t numbers = decoder("2").parameters(), micro_batches = 2;
+  for (const int zero : {2, 3}) {
+    CHECK(with("pytorch", zero, 0).bytes(reduce_scatter, replicas) == micro_batches * numbers * 4);
+    CHECK(with("accelerate", zero, 0).bytes(reduce_scatter, replicas) == micro_batches * numbers * 2);
+    CHECK(with("accelerate", zero, 2).bytes(all_reduce, replicas) * 2 ==
+          with("pytorch", zero, 2).bytes(all_reduce, replicas));
+    CHECK(with("pytorch", zero, 2).bytes(all_reduce, replicas) > 0);
+  }
+  CHECK(with("accelerate", 0, 0).bytes(all_reduce, replicas) == numbers * 4);
+}
+
 TEST_CASE("gradient buckets are reduced one by one, new weights gathered once") {
   StageCase c = on(decoder(), 4, 4);
   c.plan.stages[0].zero = 1;
@@ -224,7 +249,9 @@ TEST_CASE("the links of a simulation carry as many bytes as the traffic has") {
       if (random.plan.schedule == "dualpipev") continue;  // the simulator never cuts its pairs at collectives
       random.options.collective = sim::collective("ring");
       // Products that gather their inputs again take no links for it.
-      random.cluster = random.cluster.run_by({.memory = {.saves_gathered = true}});
+      random.cluster = random.cluster.run_by({.memory = {.saves_gathered = true,
+                                                         .buckets_first_chunk = seed % 2 == 0,
+                                                         .sends_as_weights = seed % 3 == 0}});
       random.options.pass_collectives = sim::PassCollectives::links;
       const cost::Problem problem = random.problem();
       const auto scheduled = score::scheduled(problem, random.plan);

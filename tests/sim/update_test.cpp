@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "penstock/check/trace_violations.hpp"
 #include "penstock/schedule/in_flight.hpp"
@@ -152,6 +153,37 @@ TEST_CASE("buckets are reduced while the last backward pass runs on") {
   };
   CHECK(closed(0) == support::near(12));
   CHECK(closed(1) == support::near(9));
+}
+
+TEST_CASE("Megatron-LM's second stage reduces after its last pass, its first in buckets") {
+  // Two operators per stage, two replicas, cables of 1 kB/s, one sample per replica. The second stage: 8 kB of each
+  // operator take 8 s. In buckets they begin 1 s before the pass ends. The first stage's 500 B each end before.
+  graph::GraphBuilder builder("two");
+  for (std::size_t v = 0; v < 4; ++v) {
+    builder.add(support::unit_op("v" + std::to_string(v), 1e9, v < 2 ? 125 : 2000));
+    if (v > 0) builder.add_edge(OpId(v - 1), OpId(v));
+  }
+  const auto graph = builder.build();
+  const auto costs = support::FixedCosts::uniform(4, 1, 1);
+  plan::Plan plan;
+  plan.training.mini_batch = 2;
+  plan.training.bucket = core::Bytes(1);
+  plan.stages = {{{OpId(0), OpId(1)}, {DeviceId(0), DeviceId(1)}, 2, 1, 2, {}},
+                 {{OpId(2), OpId(3)}, {DeviceId(2), DeviceId(3)}, 2, 1, 2, {}}};
+  const auto run = [&](const cluster::FrameworkMemory& memory) {
+    const auto cluster = support::tiny_cluster(4, 1 << 30, 1000).run_by({.memory = memory});
+    const cost::Problem problem{graph, cluster, costs, plan.training};
+    const auto order = schedule::plan_order(plan);
+    const auto trace = sim::simulate(problem, {graph, plan, order}, {});
+    std::map<std::size_t, int> reductions;  // [stage] of device 0 or 2
+    for (const auto& span : trace.spans)
+      if (span.kind == trace::TaskKind::all_reduce && span.device.index() % 2 == 0)
+        ++reductions[span.stage.index()];
+    CHECK(reductions[0] == 2);
+    CHECK(reductions[1] == (memory.buckets_first_chunk ? 1 : 2));
+    return to_seconds(trace.iteration).value();
+  };
+  CHECK(run({.buckets_first_chunk = true}) == support::near(run({}) + 1));
 }
 
 TEST_CASE("without a flush an all-reduce hides behind the mini-batch after it, on the last stage too") {

@@ -1,5 +1,6 @@
 #pragma once
-// Memory that a training framework holds beside a model's own tensors, and how long it holds those.
+// Memory that a training framework holds beside a model's own tensors, how long it holds those, and how it reduces
+// gradients.
 
 #include <algorithm>
 #include <cstdint>
@@ -39,10 +40,17 @@ struct FrameworkMemory {
   /// True: where ranks shard the state of Muon, each owns whole matrices. Buffers on every rank then have room for
   /// ranks x the fullest owner (megatron-core 0.19.2, LayerWiseDistributedOptimizer).
   bool owns_matrices = false;
+  /// True: only the first chunk of the first pipeline rank has buckets. Each other chunk reduces all its gradients at
+  /// once, after its last pass (megatron-core 0.19.2, bucket_size in DistributedDataParallel of
+  /// megatron/core/distributed/distributed_data_parallel.py, and its callers' disable_bucketing).
+  bool buckets_first_chunk = false;
+  /// True: gradients that replicas shard travel in the precision of weights, and are summed in their own (accelerate
+  /// 1.15.0, whose mixed precision sets reduce_dtype of FSDP2).
+  bool sends_as_weights = false;
   friend bool operator==(const FrameworkMemory&, const FrameworkMemory&) = default;
 };
 
-/// Returns a framework that holds no less than either.
+/// Returns a framework that holds no less than either, hides no more reductions and sends no less.
 inline FrameworkMemory more_of(const FrameworkMemory& a, const FrameworkMemory& b) {
   return {std::min(a.split, b.split),
           a.copies_gradients || b.copies_gradients,
@@ -51,7 +59,9 @@ inline FrameworkMemory more_of(const FrameworkMemory& a, const FrameworkMemory& 
           a.keeps_inputs || b.keeps_inputs,
           a.shards_whole_experts || b.shards_whole_experts,
           std::max(a.bucket_numbers, b.bucket_numbers),
-          a.owns_matrices || b.owns_matrices};
+          a.owns_matrices || b.owns_matrices,
+          a.buckets_first_chunk || b.buckets_first_chunk,
+          a.sends_as_weights && b.sends_as_weights};
 }
 
 }  // namespace penstock::cluster

@@ -115,7 +115,8 @@ int SlicePrices::of(const Devices& devices) {
 SliceCosts SlicePrices::price(const SetProperties& face, const cost::AllReduce& reduce) {
   const std::int64_t samples = cost::samples_per_device(micro_batch_, static_cast<std::int64_t>(face.count));
   const int most = static_cast<int>(problem_.training.mini_batch / micro_batch_);
-  const core::Bytes bucket = score::bucket_of_weights(problem_.training);
+  const core::Bytes first = score::bucket_of_weights(problem_.training),
+                    later = cost::framework_memory(problem_).buckets_first_chunk ? Bytes(0) : first;
   SliceCosts out{std::vector<PhaseTimes>(layers_.ranges()), std::vector<int>(layers_.ranges())};
   for (int begin = 0; begin < layers_.size(); ++begin)
     for (int end = begin + 1; end <= layers_.size(); ++end) {
@@ -126,8 +127,8 @@ SliceCosts SlicePrices::price(const SetProperties& face, const cost::AllReduce& 
         times.backward = std::max(times.backward, sums.backward_of(begin, end).value());
       }
       const core::Bytes weights = layers_.load(begin, end).parameters;
-      times.reduce = score::exposed(reduce.time(problem_.training.sent_gradients(weights)), weights, bucket,
-                                    core::Seconds(times.both()))
+      times.reduce = score::exposed(reduce.time(problem_.training.sent_gradients(weights)), weights,
+                                    begin == 0 ? first : later, core::Seconds(times.both()))
                          .value();
       out.room[layers_.index(begin, end)] = layers_.room(begin, end, samples, face.memory, most);
     }
